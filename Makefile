@@ -1,0 +1,59 @@
+# Two commands are enough on a fresh machine: `make demo` and `make test`.
+PYTHON ?= python3
+BIN := .venv/bin
+export PYTHONDONTWRITEBYTECODE ?= 1
+
+.PHONY: help demo test fast sweep lint format bench clean requirements
+
+help:
+	@echo "make demo    the main job, killed in the middle and started again (no key, no network)"
+	@echo "make test    every test, sweeps as samples (make fast: the quick ones)"
+	@echo "make sweep   the crash sweeps, whole"
+	@echo "make lint    formatter, linter, type checkers, import direction"
+	@echo "make bench   the benchmarks"
+
+# The environment is rebuilt when the pinned requirements change.
+.venv/.stamp: .ci/requirements.txt pyproject.toml
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --requirement .ci/requirements.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --editable .
+	@touch $@
+
+.venv/.lint: .venv/.stamp .ci/lint.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --requirement .ci/lint.txt
+	@touch $@
+
+demo: .venv/.stamp
+	$(BIN)/ukemi demo
+
+test: .venv/.stamp
+	$(BIN)/python -m pytest -m "not sweep and not realtime"
+	$(BIN)/python -m pytest -m "realtime and not sweep"
+
+fast: .venv/.stamp
+	$(BIN)/python -m pytest -m "not slow and not sweep and not realtime"
+
+sweep: .venv/.stamp
+	$(BIN)/python -m pytest -m sweep
+
+lint: .venv/.lint
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/basedpyright
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: .venv/.lint
+	$(BIN)/ruff check --fix
+	$(BIN)/ruff format
+
+bench: .venv/.stamp
+	$(BIN)/python -m benchmarks
+
+# Pins with hashes and no index address; needs uv.
+requirements:
+	uv pip compile --universal --generate-hashes --no-header --no-annotate --no-emit-index-url --group dev pyproject.toml -o .ci/requirements.txt
+	uv pip compile --universal --generate-hashes --no-header --no-annotate --no-emit-index-url --group lint --group dev pyproject.toml -o .ci/lint.txt
+
+clean:
+	rm -rf .venv build dist *.egg-info

@@ -1,0 +1,3 @@
+"""Ukemi: Erlang-style supervision for LLM agent sessions."""
+
+__version__ = "0.1.0"

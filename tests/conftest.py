@@ -1,0 +1,43 @@
+"""Test set-up: the event loops, and the repository kept off the import path."""
+
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+
+# `python -m pytest` puts the root on the path, where supervisor/ would hide PyPI's supervisor.
+sys.path[:] = [entry for entry in sys.path if Path(entry).resolve() != ROOT]
+
+
+class RootIsNoTestPackage:
+    """Keep pytest from importing the root's __init__.py under the checkout's own name."""
+
+    def pytest_collect_directory(
+        self, path: Path, parent: pytest.Collector
+    ) -> pytest.Collector | None:
+        return pytest.Dir.from_parent(parent, path=path) if path == ROOT else None
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.pluginmanager.register(RootIsNoTestPackage())
+
+
+def loop(name: str, options: dict[str, object], module: str, id: str) -> object:
+    absent = pytest.mark.skipif(find_spec(module) is None, reason=f"{module} is not installed")
+    return pytest.param((name, options), marks=absent, id=id)
+
+
+@pytest.fixture(
+    scope="module",
+    params=[
+        loop("asyncio", {"use_uvloop": False}, "asyncio", "asyncio"),
+        loop("asyncio", {"use_uvloop": True}, "uvloop", "uvloop"),
+        loop("trio", {}, "trio", "trio"),
+    ],
+)
+def anyio_backend(request: pytest.FixtureRequest) -> tuple[str, dict[str, object]]:
+    backend: tuple[str, dict[str, object]] = request.param
+    return backend
