@@ -1,0 +1,290 @@
+"""The Store protocol: what any place that keeps sessions must be able to do.
+
+Written so that a server database can implement it: asynchronous, no SQL in sight, an epoch in
+every write. A store keeps records and decides nothing; the checkpoint actor is its only caller for
+writes, and hands over everything that is pending as one list.
+"""
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from msgspec import Struct
+
+from ..supervisor.errors import UkemiError
+from .records import SessionStatus, Spent
+
+
+class Row(Struct, frozen=True, gc=False):
+    """One row of a session's journal. ``seq`` counts from 1 without gaps, ``counter`` is the
+    checkpoint counter after it."""
+
+    seq: int
+    counter: int
+    version: int
+    body: bytes
+
+
+class Facts(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What a list of sessions shows, kept beside the journal so that listing reads no journal."""
+
+    agent: str
+    title: str = ""
+    created_at_ms: int = 0
+    updated_at_ms: int = 0
+    parent: str | None = None
+    group: str | None = None
+    tenant: str | None = None
+    working_directory: str = ""
+    reason: str | None = None
+    due_at_ms: int | None = None
+    spent: Spent = Spent()
+
+
+class Head(Struct, frozen=True, kw_only=True):
+    """Where a session stands. ``seq`` and ``counter`` are those of its last row."""
+
+    session_id: str
+    status: SessionStatus
+    seq: int
+    counter: int
+    oldest_counter: int = 0
+    epoch: int
+    owner: str | None
+    lease_until_ms: int | None = None
+    facts: Facts
+    damaged: str | None = None
+
+
+class StoredSession(Struct, frozen=True, kw_only=True):
+    """A session as loaded. ``lost`` says what a fallback load had to leave out."""
+
+    head: Head
+    rows: list[Row]
+    lost: str | None = None
+
+
+# ---------------------------------------------------------------- writes
+
+
+class Create(Struct, frozen=True, kw_only=True, tag=True):
+    """Store a new session with its first row (seq 1), owned by ``owner`` under epoch 1."""
+
+    session_id: str
+    owner: str
+    facts: Facts
+    body: bytes
+
+
+class Append(Struct, frozen=True, kw_only=True, tag=True):
+    """Add one row. Refused unless ``epoch`` is the session's and ``seq`` its last plus one.
+
+    ``status`` other than ``running`` ends the ownership: the session is parked or over. ``facts``
+    replaces the facts where given. ``blobs`` are stored under their digests, once for all sessions.
+    """
+
+    session_id: str
+    epoch: int
+    seq: int
+    counter: int
+    body: bytes
+    blobs: tuple[tuple[str, bytes], ...] = ()
+    status: SessionStatus = "running"
+    facts: Facts | None = None
+
+
+class Claim(Struct, frozen=True, kw_only=True, tag=True):
+    """Take a session over: its epoch grows by one and ``owner`` owns it, status ``running``.
+
+    Refused while another owner's lease lasts, unless that owner is in ``dead``.
+    """
+
+    session_id: str
+    owner: str
+    now_ms: int
+    dead: frozenset[str] = frozenset()
+
+
+class Renew(Struct, frozen=True, kw_only=True, tag=True):
+    """Prolong the lease of everything ``owner`` owns; creates the owner at its first call."""
+
+    owner: str
+    lease_until_ms: int
+
+
+class Leave(Struct, frozen=True, kw_only=True, tag=True):
+    """The owner goes: what it still owns may be taken over at once."""
+
+    owner: str
+
+
+class Pack(Struct, frozen=True, kw_only=True, tag=True):
+    """Move a session's rows into compact segments; contents and counters stay as they are."""
+
+    session_id: str
+
+
+class Rewrite(Struct, frozen=True, kw_only=True, tag=True):
+    """Replace the whole journal. Refused unless ``epoch`` and ``seq`` are the session's latest.
+
+    ``rows`` end with ``seq``; counters below ``oldest_counter`` can no longer be loaded. Blobs that
+    no session refers to any more are freed; ``blobs`` are the digests this session still needs.
+    """
+
+    session_id: str
+    epoch: int
+    seq: int
+    rows: tuple[Row, ...]
+    oldest_counter: int
+    blobs: frozenset[str] = frozenset()
+
+
+Write = Create | Append | Claim | Renew | Leave | Pack | Rewrite
+
+
+class Done(Struct, frozen=True):
+    """A write is durable. ``epoch`` and ``seq`` are the session's after it (0 where it has none)."""
+
+    epoch: int = 0
+    seq: int = 0
+
+
+Written = Done | UkemiError
+"""What became of one write: done, or the error that refused it alone."""
+
+
+class HeadQuery(Struct, frozen=True, kw_only=True):
+    """Which heads to list, newest first. None means any; ``after`` is the last id of a page."""
+
+    status: frozenset[SessionStatus] | None = None
+    agent: str | None = None
+    parent: str | None = None
+    due_before_ms: int | None = None
+    after: str | None = None
+    limit: int = 100
+
+
+class Store(Protocol):
+    """A place that keeps sessions. One process may open it several times, several processes once
+    each; epochs and leases keep them apart."""
+
+    name: str
+
+    async def open(self) -> None:
+        """Open, creating or migrating as needed.
+
+        Raises:
+            StoreUnusable: not a store, not writable, or written by a newer version (untouched).
+        """
+        ...
+
+    async def close(self) -> None:
+        """Close; safe to call twice, and after a failed open."""
+        ...
+
+    async def commit(self, writes: Sequence[Write]) -> list[Written]:
+        """Do all writes in one durable transaction; return what became of each, in order.
+
+        A write that is refused (fenced, in conflict, bad) fails alone. Cancelling the caller does
+        not tear the transaction.
+
+        Raises:
+            StoreFailed: nothing of this was stored; the same writes may be tried again.
+        """
+        ...
+
+    async def load(
+        self, session_id: str, *, fallback: bool = False, upto: int | None = None
+    ) -> StoredSession:
+        """Load a session's rows, up to the row that reached counter ``upto`` where given.
+
+        Raises:
+            SessionUnknown: no such session.
+            SessionDamaged: a row cannot be read; with ``fallback`` the rows before it are
+                returned and ``lost`` says what is missing.
+            CheckpointUnknown: counter ``upto`` does not exist or is no longer kept.
+            RecordTooNew: written by a newer version.
+        """
+        ...
+
+    async def head(self, session_id: str) -> Head:
+        """Return where a session stands.
+
+        Raises:
+            SessionUnknown: no such session.
+        """
+        ...
+
+    async def heads(self, query: HeadQuery) -> list[Head]:
+        """List heads; a session whose last row cannot be read is listed with ``damaged`` set."""
+        ...
+
+    async def owners(self) -> dict[str, int]:
+        """Return every owner that holds running sessions, with the end of its lease (epoch ms)."""
+        ...
+
+    async def orphans(self, now_ms: int, dead: frozenset[str], limit: int) -> list[str]:
+        """Return ids of running sessions whose owner is dead or whose lease has ended."""
+        ...
+
+    async def blob(self, digest: str) -> bytes:
+        """Return a large text stored by reference.
+
+        Raises:
+            BlobUnknown: no such blob is kept.
+        """
+        ...
+
+
+# ---------------------------------------------------------------- errors
+
+
+class StoreError(UkemiError):
+    """Root of what a store may raise."""
+
+
+class StoreUnusable(StoreError):
+    """The store cannot be opened; its file is untouched."""
+
+
+class StoreFailed(StoreError):
+    """A passing fault of the store (locked, I/O); nothing of the commit was stored."""
+
+
+class SessionExists(StoreError):
+    """A session of this id exists already."""
+
+
+class SessionUnknown(StoreError):
+    """No session of this id is in the store."""
+
+
+class SessionOwned(StoreError):
+    """Another living owner holds the session; reading it works, driving it does not."""
+
+
+class Fenced(StoreError):
+    """The session has been taken over: this owner's epoch is stale and must do nothing more."""
+
+
+class Conflict(StoreError):
+    """The write was made from an older state than the stored one; load again and redo it."""
+
+
+class SessionDamaged(StoreError):
+    """A stored row cannot be read. The message names session and checkpoint; nothing is changed."""
+
+
+class CheckpointUnknown(StoreError):
+    """The counter asked for does not exist or is no longer kept."""
+
+
+class RecordTooNew(StoreError):
+    """The record was written by a newer version; it is left untouched."""
+
+
+class BlobUnknown(StoreError):
+    """No blob of this digest is kept."""
+
+
+class BadRecord(StoreError):
+    """A write that this store can never accept; it fails alone."""

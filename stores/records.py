@@ -1,0 +1,217 @@
+"""What is stored: the entries of a session's journal, and the few facts kept beside it.
+
+A session is an append-only journal. A *row* is what one commit adds to it: a short list of
+entries, encoded once. State is a fold over the entries; nothing is ever rewritten to record
+progress, so a step costs what it added.
+
+Entries are a tagged union of plain data: no class or module of a user's code is needed to read
+them. New fields have defaults. Rows keep their bytes for as long as they live, so a field that
+this version does not know survives loading and saving.
+
+Every message has a number ``n``, given once per session and never used again, not even after a
+rollback; a call is named by the number of its assistant message and its index there. The ids that
+providers give their calls are hints for the wire: they repeat.
+"""
+
+from typing import Any, Literal
+
+import msgspec
+from msgspec import Struct
+
+RECORD_VERSION = 1
+"""Version of the entries this code writes; stored beside every row."""
+
+CallState = Literal["succeeded", "failed", "in_doubt", "denied", "refused"]
+"""How a call's ledger entry stands once it has a result.
+
+``refused``: the body never ran (bad arguments, a limit, an incomplete call).
+"""
+
+SessionStatus = Literal["running", "parked", "completed", "handed_over", "stopped"]
+
+
+class Usage(Struct, frozen=True, omit_defaults=True, gc=False):
+    """What one model request consumed; tokens as the provider counts them."""
+
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cached_tokens: int = 0
+    cost_usd: float = 0.0
+
+    @property
+    def tokens(self) -> int:
+        return self.input_tokens + self.output_tokens
+
+
+class Spent(Struct, frozen=True, array_like=True, gc=False):
+    """What a session itself has consumed, sub-sessions not included. Durations are monotonic."""
+
+    seconds: float = 0.0
+    active_seconds: float = 0.0
+    steps: int = 0
+    model_calls: int = 0
+    tool_calls: int = 0
+    tokens: int = 0
+    cost_usd: float = 0.0
+    retries: int = 0
+    corrections: int = 0
+
+
+class ToolCall(Struct, frozen=True, omit_defaults=True, gc=False):
+    """A call the model asked for.
+
+    ``arguments`` is always the text of one valid JSON object. Where the model's own text was not
+    (cut off, malformed), it is ``{}`` and ``problem`` says why the call must be refused.
+    """
+
+    id: str
+    name: str
+    arguments: str = "{}"
+    problem: str | None = None
+
+
+class Entry(Struct, frozen=True, omit_defaults=True, tag_field="t"):
+    """Base of all journal entries."""
+
+
+class Opened(Entry, frozen=True, tag="open"):
+    """The session exists. ``limits`` is its own budget as plain data, None values left out."""
+
+    agent: str
+    at_ms: int
+    working_directory: str = ""
+    limits: dict[str, float] = {}
+    parent: str | None = None
+    group: str | None = None
+    tenant: str | None = None
+
+
+class Said(Entry, frozen=True, tag="user"):
+    """A message of the user."""
+
+    n: int
+    text: str
+
+
+class Noted(Entry, frozen=True, tag="note"):
+    """Something the runtime tells the model: a budget running out, a late outcome, an answer."""
+
+    n: int
+    text: str
+    about: str = ""
+
+
+class Answered(Entry, frozen=True, tag="model"):
+    """A message of the model.
+
+    ``raw`` holds the provider's own blocks (JSON) in the form named by ``raw_format``, so that they
+    go back unchanged. ``ledger``: the runtime that stored this writes an intent before it runs a
+    write, so a call without one did not execute. Histories from elsewhere do not promise that.
+    """
+
+    n: int
+    text: str = ""
+    calls: tuple[ToolCall, ...] = ()
+    finish: str = "stop"
+    usage: Usage = Usage()
+    model: str = ""
+    raw: bytes | None = None
+    raw_format: str = ""
+    ledger: bool = False
+
+
+class Intended(Entry, frozen=True, tag="intent"):
+    """A call is about to run; durable before its body starts."""
+
+    n: int
+    index: int
+    tool: str
+    digest: str
+    attempt: int = 1
+    key: str | None = None
+
+
+class Resulted(Entry, frozen=True, tag="result"):
+    """The one result of a call: the tool message, the ledger's result and the checkpoint.
+
+    ``content`` is what the model sees, bounded. ``blob`` is the digest of the full text where it
+    was too long to keep here, ``value_type`` the type a structured result had in the tool.
+    """
+
+    n: int
+    index: int
+    counter: int
+    content: str
+    state: CallState = "succeeded"
+    error_class: str | None = None
+    attempts: int = 1
+    elapsed_s: float = 0.0
+    blob: str | None = None
+    value_type: str | None = None
+    digest: str = ""
+    replayed: bool = False
+    spent: Spent = Spent()
+
+
+class Late(Entry, frozen=True, tag="late"):
+    """How a call in doubt really ended, learned after its result was stored."""
+
+    n: int
+    index: int
+    state: CallState
+    content: str
+
+
+class Retried(Entry, frozen=True, tag="retry"):
+    """An attempt failed and another follows. ``index`` is -1 for a model request."""
+
+    n: int
+    index: int
+    number: int
+    error_class: str
+    wait_s: float
+    elapsed_s: float
+    message: str = ""
+
+
+class Ended(Entry, frozen=True, tag="end"):
+    """The session reached an outcome; a later message of the user reopens it.
+
+    ``outcome`` is the encoded outcome as plain data, readable without any class.
+    """
+
+    status: SessionStatus
+    outcome: dict[str, Any]
+    spent: Spent = Spent()
+
+
+class Booked(Entry, frozen=True, tag="spent"):
+    """Consumption that rides along with no result, such as a failed model request."""
+
+    spent: Spent
+
+
+JournalEntry = (
+    Opened | Said | Noted | Answered | Intended | Resulted | Late | Retried | Ended | Booked
+)
+
+_encoder = msgspec.msgpack.Encoder()
+_decoder = msgspec.msgpack.Decoder(list[JournalEntry])
+
+
+def encode_row(entries: list[JournalEntry]) -> bytes:
+    """Encode what one commit adds to a journal.
+
+    Raises:
+        UnicodeEncodeError: a text holds a lone surrogate; clean it before.
+    """
+    return _encoder.encode(entries)
+
+
+def decode_row(body: bytes) -> list[JournalEntry]:
+    """Decode one row of the current version.
+
+    Raises:
+        msgspec.DecodeError: the bytes are not a row.
+    """
+    return _decoder.decode(body)
