@@ -288,3 +288,7 @@ class BlobUnknown(StoreError):
 
 class BadRecord(StoreError):
     """A write that this store can never accept; it fails alone."""
+
+
+class ConversionFailed(StoreError):
+    """A conversion from an older record version raised; the stored bytes are as they were."""

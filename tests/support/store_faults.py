@@ -1,0 +1,108 @@
+"""A store that fails, hangs or tells on its k-th call, by plan."""
+
+from collections.abc import Callable, Sequence
+from typing import Literal
+
+import anyio
+from msgspec import Struct
+from ukemi.stores.base import Head, HeadQuery, Store, StoredSession, StoreFailed, Write, Written
+
+When = Literal["before", "after"]
+Hook = Callable[[int, When], None]
+
+
+class Fault(Struct, kw_only=True):
+    """Fail the ``at``-th call (from 1) of an operation, ``before`` or ``after`` its effect.
+
+    ``always``: that call and every later one. ``hang``: wait for ``FaultyStore.release`` at this
+    point; with ``error=None`` go on afterwards.
+    """
+
+    at: int
+    op: Literal["commit", "load"] = "commit"
+    when: When = "before"
+    always: bool = False
+    hang: bool = False
+    error: Exception | None = StoreFailed("planned fault")
+
+    def hits(self, op: str, number: int, when: When) -> bool:
+        counted = number >= self.at if self.always else number == self.at
+        return self.op == op and self.when == when and counted
+
+
+class FaultyStore:
+    """Wrap any store. ``commits`` and ``loads`` count the calls so far, failed ones included.
+
+    Args:
+        store: where everything goes that no fault stops.
+        plan: the faults; add to ``plan`` at any time.
+        on_commit: called with the number of the commit, before and after its effect, ahead of
+            any fault; may kill the process.
+    """
+
+    def __init__(
+        self, store: Store, plan: Sequence[Fault] = (), *, on_commit: Hook | None = None
+    ) -> None:
+        self.name = f"faulty:{store.name}"
+        self.store = store
+        self.plan = list(plan)
+        self.on_commit = on_commit
+        self.commits = 0
+        self.loads = 0
+        self.hanging = anyio.Event()
+        self._released = anyio.Event()
+
+    def release(self) -> None:
+        """Let every hanging call go on."""
+        self._released.set()
+
+    async def open(self) -> None:
+        await self.store.open()
+
+    async def close(self) -> None:
+        await self.store.close()
+
+    async def commit(self, writes: Sequence[Write]) -> list[Written]:
+        self.commits += 1
+        number = self.commits
+        await self._point("commit", number, "before")
+        results = await self.store.commit(writes)
+        await self._point("commit", number, "after")
+        return results
+
+    async def load(
+        self, session_id: str, *, fallback: bool = False, upto: int | None = None
+    ) -> StoredSession:
+        self.loads += 1
+        number = self.loads
+        await self._point("load", number, "before")
+        loaded = await self.store.load(session_id, fallback=fallback, upto=upto)
+        await self._point("load", number, "after")
+        return loaded
+
+    async def head(self, session_id: str) -> Head:
+        return await self.store.head(session_id)
+
+    async def heads(self, query: HeadQuery) -> list[Head]:
+        return await self.store.heads(query)
+
+    async def owners(self) -> dict[str, int]:
+        return await self.store.owners()
+
+    async def orphans(self, now_ms: int, dead: frozenset[str], limit: int) -> list[str]:
+        return await self.store.orphans(now_ms, dead, limit)
+
+    async def blob(self, digest: str) -> bytes:
+        return await self.store.blob(digest)
+
+    async def _point(self, op: str, number: int, when: When) -> None:
+        if op == "commit" and self.on_commit is not None:
+            self.on_commit(number, when)
+        for fault in self.plan:
+            if not fault.hits(op, number, when):
+                continue
+            if fault.hang:
+                self.hanging.set()
+                await self._released.wait()
+            if fault.error is not None:
+                raise fault.error
