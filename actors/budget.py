@@ -1,0 +1,220 @@
+"""Budgets: what a session may consume, and the arithmetic of reserving and settling.
+
+Everything here is synchronous and pure but for the account's own numbers; a reservation cannot
+interleave with another, so a limit holds under any concurrency.
+"""
+
+import math
+from collections.abc import Iterable, Mapping
+
+from msgspec import Struct
+
+from ..stores.records import Spent
+from ..supervisor.errors import UsageError
+
+LIMITS = (
+    "seconds",
+    "active_seconds",
+    "steps",
+    "model_calls",
+    "tool_calls",
+    "tokens",
+    "cost_usd",
+    "retries",
+    "corrections",
+)
+"""Names of the limits, in the order of the fields of `Spent`."""
+
+INDEX: Mapping[str, int] = {name: index for index, name in enumerate(LIMITS)}
+TIMES = frozenset({"seconds", "active_seconds"})
+
+
+class Budget(Struct, frozen=True, kw_only=True):
+    """Limits of one session, group or tenant; None is no limit.
+
+    Attributes:
+        seconds: time the session takes, waiting for a person not counted; monotonic.
+        active_seconds: time spent inside models and tools, added up.
+        steps: turns in which the model calls tools.
+        model_calls: requests to the model, failed ones and repeats included.
+        tool_calls: tool bodies started, repeats included.
+        tokens: input and output tokens of all requests.
+        cost_usd: what the requests cost; needs a model that knows its prices.
+        retries: repeats of failed calls and requests.
+        corrections: calls the model had to amend.
+    """
+
+    seconds: float | None = 3600.0
+    active_seconds: float | None = None
+    steps: int | None = 100
+    model_calls: int | None = None
+    tool_calls: int | None = None
+    tokens: int | None = None
+    cost_usd: float | None = None
+    retries: int | None = None
+    corrections: int | None = None
+
+    def __post_init__(self) -> None:
+        for name in LIMITS:
+            _check(name, getattr(self, name))
+
+    def limits(self) -> dict[str, float]:
+        """Return the limits that are set, by name."""
+        values = ((name, getattr(self, name)) for name in LIMITS)
+        return {name: value for name, value in values if value is not None}
+
+
+def budget_from(limits: Mapping[str, float]) -> Budget:
+    """Return the budget that has these limits and no others."""
+    return Budget(**{name: limits.get(name) for name in LIMITS})  # type: ignore[arg-type]
+
+
+UNLIMITED = budget_from({})
+
+
+class Refusal(Struct, frozen=True):
+    """A reservation that does not fit: which limit, whose, and how much of it is gone."""
+
+    limit: str
+    account: str
+    used: float
+    cap: float
+
+    def __str__(self) -> str:
+        return f"budget {self.limit} of {self.account}: {self.used:g} of {self.cap:g} used"
+
+
+class Reservation(Struct):
+    """Amounts set aside on an account and all those above it, until settled."""
+
+    account: "Account"
+    amounts: tuple[tuple[int, float], ...]
+    open: bool = True
+
+
+class Account:
+    """Consumption of one session, group or tenant against its budget.
+
+    ``own`` is what the holder itself consumed, ``used`` includes everything below it, ``held`` is
+    reserved and not yet settled. What is booked here is booked once on each account above.
+    """
+
+    __slots__ = ("budget", "caps", "chain", "held", "name", "own", "soft_told", "sums_time", "used")
+
+    def __init__(
+        self,
+        name: str,
+        budget: Budget,
+        *,
+        parents: tuple["Account", ...] = (),
+        own: Spent | None = None,
+    ) -> None:
+        self.name = name
+        self.budget = budget
+        self.caps = tuple(getattr(budget, limit) for limit in LIMITS)
+        # Groups and tenants add up the seconds below them; a parent session's clock runs by itself.
+        self.sums_time = name.startswith(("group ", "tenant "))
+        self.chain = (self, *unique(above for parent in parents for above in parent.chain))
+        self.own = list(_values(own or Spent()))
+        self.used = list(self.own)
+        self.held = [0.0] * len(LIMITS)
+        self.soft_told: set[str] = set()
+
+    def reserve(self, **amounts: float) -> Reservation | Refusal:
+        """Set amounts aside on the whole chain, or on none of it."""
+        indexed = tuple((INDEX[name], amount) for name, amount in amounts.items() if amount)
+        for account in self.chain:
+            refusal = account.refusal(indexed)
+            if refusal:
+                return refusal
+        for account in self.chain:
+            for index, amount in indexed:
+                account.held[index] += amount
+        return Reservation(self, indexed)
+
+    def refusal(self, amounts: tuple[tuple[int, float], ...]) -> Refusal | None:
+        """Return why these amounts do not fit on this account, if they do not."""
+        for index, amount in amounts:
+            cap = self.caps[index]
+            # A hair of tolerance: sums of cents must not fail at the last bit.
+            if cap is not None and self.used[index] + self.held[index] + amount > cap + 1e-9:
+                return Refusal(LIMITS[index], self.name, self.used[index], cap)
+        return None
+
+    def settle(self, reservation: Reservation, **actual: float) -> None:
+        """Give a reservation back and book what was really consumed; a second call does nothing."""
+        if not reservation.open:
+            return
+        reservation.open = False
+        for account in self.chain:
+            for index, amount in reservation.amounts:
+                account.held[index] = max(0.0, account.held[index] - amount)
+        self.book(**actual)
+
+    def book(self, **actual: float) -> None:
+        """Book consumption that has happened, whether or not it still fits."""
+        for name, amount in actual.items():
+            index = INDEX[name]
+            self.own[index] += amount
+            for account in self.chain:
+                if account is self or name not in TIMES or account.sums_time:
+                    account.used[index] += amount
+
+    def adopt(self, spent: Spent) -> None:
+        """Count what a sub-session consumed in an earlier life of this process."""
+        for index, amount in enumerate(_values(spent)):
+            if LIMITS[index] not in TIMES:
+                self.used[index] += amount
+
+    def left(self, limit: str) -> float:
+        """Return what is left of a limit over the whole chain; infinity where there is none."""
+        return min((account.own_left(INDEX[limit]) for account in self.chain), default=math.inf)
+
+    def own_left(self, index: int) -> float:
+        cap = self.caps[index]
+        return math.inf if cap is None else cap - self.used[index] - self.held[index]
+
+    def tightest(self, limit: str) -> Refusal:
+        """Return the account of the chain with the least left, as a refusal."""
+        index = INDEX[limit]
+        account = min(self.chain, key=lambda account: account.own_left(index))
+        return Refusal(limit, account.name, account.used[index], account.caps[index] or 0.0)
+
+    def crossed(self, share: float) -> list[Refusal]:
+        """Return limits of the chain whose soft share has been used, each once."""
+        found: list[Refusal] = []
+        for account in self.chain:
+            for index, cap in enumerate(account.caps):
+                if cap is None or account.used[index] < share * cap:
+                    continue
+                told = f"{account.name}:{LIMITS[index]}"
+                if told not in self.soft_told:
+                    self.soft_told.add(told)
+                    found.append(Refusal(LIMITS[index], account.name, account.used[index], cap))
+        return found
+
+    def spent(self) -> Spent:
+        """Return the holder's own consumption as a record."""
+        own = self.own
+        steps, model_calls, tool_calls, tokens = (int(value) for value in own[2:6])
+        return Spent(
+            own[0], own[1], steps, model_calls, tool_calls, tokens, own[6], int(own[7]), int(own[8])
+        )
+
+
+def unique(accounts: Iterable["Account"]) -> list["Account"]:
+    """Return accounts in order, each once: a group above both parent and child counts once."""
+    return list({id(account): account for account in accounts}.values())
+
+
+def _values(spent: Spent) -> tuple[float, ...]:
+    return tuple(float(getattr(spent, name)) for name in LIMITS)
+
+
+def _check(name: str, value: object) -> None:
+    if value is None:
+        return
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise UsageError(f"budget {name}={value!r} must be a number, or None for no limit")
+    if math.isnan(value) or value < 0:
+        raise UsageError(f"budget {name}={value!r} must be zero or more, or None for no limit")

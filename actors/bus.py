@@ -1,0 +1,109 @@
+"""Where events go: to the subscribers of their session, and to the log.
+
+Emitting is synchronous and cheap; a full subscriber is skipped, never waited for.
+"""
+
+import logging
+from collections import deque
+from collections.abc import AsyncGenerator
+from contextlib import suppress
+
+import anyio
+import msgspec
+import structlog
+from anyio.streams.memory import MemoryObjectSendStream
+
+from .events import ENDS, Event, EventsDropped
+
+RECENT_MAX = 64
+"""Events of a session kept for a subscriber that comes a little late."""
+
+BUFFER_MAX = 10_000
+"""Events that wait for one slow subscriber before it loses some."""
+
+_plain = logging.getLogger("ukemi")
+_LEVELS = {
+    "debug": logging.DEBUG,
+    "info": logging.INFO,
+    "warning": logging.WARNING,
+    "error": logging.ERROR,
+}
+
+
+class Subscriber:
+    """One reader of a session's events."""
+
+    def __init__(self, stream: MemoryObjectSendStream[Event]) -> None:
+        self._stream = stream
+        self._dropped = 0
+
+    def put(self, event: Event) -> None:
+        """Hand an event over, or count it as lost."""
+        with suppress(anyio.BrokenResourceError):
+            try:
+                if self._dropped:
+                    lost = EventsDropped(session_id=event.session_id, count=self._dropped)
+                    self._stream.send_nowait(lost)
+                    self._dropped = 0
+                self._stream.send_nowait(event)
+            except anyio.WouldBlock:
+                self._dropped += 1
+
+    def close(self) -> None:
+        """No more events will come."""
+        self._stream.close()
+
+
+class Channel:
+    """The events of one session."""
+
+    __slots__ = ("_recent", "_subscribers")
+
+    def __init__(self) -> None:
+        self._recent: deque[Event] | None = None
+        self._subscribers: list[Subscriber] = []
+
+    @property
+    def watched(self) -> bool:
+        """Whether anybody listens."""
+        return bool(self._subscribers)
+
+    def emit(self, event: Event) -> None:
+        """Give an event to everybody who listens, and to the log."""
+        if self._recent is None or isinstance(self._recent[-1], ENDS):
+            self._recent = deque(maxlen=RECENT_MAX)
+        self._recent.append(event)
+        for subscriber in self._subscribers:
+            subscriber.put(event)
+        log_event(event)
+
+    async def events(self) -> AsyncGenerator[Event, None]:
+        """Yield recent events, then those that come, up to the session's end."""
+        send, receive = anyio.create_memory_object_stream[Event](BUFFER_MAX)
+        subscriber = Subscriber(send)
+        for event in self._recent or ():
+            subscriber.put(event)
+        self._subscribers.append(subscriber)
+        try:
+            with receive:
+                async for event in receive:
+                    yield event
+                    if isinstance(event, ENDS):
+                        return
+        finally:
+            self._subscribers.remove(subscriber)
+            subscriber.close()
+
+
+def log_event(event: Event) -> None:
+    """Log through structlog where the application configured it, else through `logging`.
+
+    structlog prints to standard output until it is configured; a library must not.
+    """
+    level = event.level
+    if structlog.is_configured():
+        fields = msgspec.structs.asdict(event)
+        logger: structlog.typing.FilteringBoundLogger = structlog.get_logger("ukemi")
+        getattr(logger, level)(event.event, **fields)
+    elif _plain.isEnabledFor(_LEVELS[level]):
+        _plain.log(_LEVELS[level], "%s %s", event.event, event)

@@ -1,0 +1,140 @@
+"""The conversation as the model sees it: always paired, whatever order the journal has.
+
+Each call has exactly one result, right behind its assistant message. That holds by construction:
+results are kept with the turn that asked for them, and whatever was said meanwhile waits behind.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import overload
+
+from ..stores.records import Answered, Resulted, ToolCall
+from .model import AssistantMessage, Message, NoteMessage, ToolMessage, UserMessage
+
+# The share of a token that one character makes, near enough for a reservation.
+TOKENS_PER_CHAR = 0.25
+
+
+class Turn:
+    """One assistant message that calls tools, with the results that have come in."""
+
+    __slots__ = ("answered", "missing", "results")
+
+    def __init__(self, answered: Answered) -> None:
+        self.answered = answered
+        self.results: list[Resulted | None] = [None] * len(answered.calls)
+        self.missing = len(answered.calls)
+
+    def put(self, result: Resulted) -> bool:
+        """Take a result; False where the call has one already, or no such call exists."""
+        if not 0 <= result.index < len(self.results) or self.results[result.index] is not None:
+            return False
+        self.results[result.index] = result
+        self.missing -= 1
+        return True
+
+    def messages(self) -> Iterator[Message]:
+        """The results in the order of the calls."""
+        for call, result in zip(self.answered.calls, self.results, strict=True):
+            if result is not None:
+                error = result.state != "succeeded"
+                yield ToolMessage(call.id, call.name, result.content, error)
+
+
+class Conversation(Sequence[Message]):
+    """Messages in the order a provider accepts, growing at the end only.
+
+    ``assistant_count`` and ``tokens`` (an estimate until the provider counts) are kept as it grows,
+    so that nothing on the step path looks through the history.
+    """
+
+    def __init__(self) -> None:
+        self._messages: list[Message] = []
+        self._held: list[Message | Turn] = []
+        self.open: list[Turn] = []
+        self.assistant_count = 0
+        self.tokens = 0.0
+
+    def __len__(self) -> int:
+        return len(self._messages)
+
+    @overload
+    def __getitem__(self, index: int) -> Message: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[Message]: ...
+    def __getitem__(self, index: int | slice) -> Message | list[Message]:
+        return self._messages[index]
+
+    @property
+    def last(self) -> Message | None:
+        """The last message, or None before the first."""
+        return self._messages[-1] if self._messages else None
+
+    def say(self, message: Message) -> None:
+        """Add a message of the user or the runtime, behind the results that are still to come."""
+        if self.open:
+            self._held.append(message)
+        else:
+            self._append(message)
+
+    def answer(self, answered: Answered) -> None:
+        """Add a message of the model."""
+        turn = Turn(answered)
+        if self.open:
+            self._held.append(turn)
+        else:
+            self._append_answer(turn)
+        if turn.missing:
+            self.open.append(turn)
+
+    def asked(self, n: int, index: int) -> ToolCall | None:
+        """Return the call of this name, while its message is open."""
+        for turn in self.open:
+            if turn.answered.n == n and 0 <= index < len(turn.answered.calls):
+                return turn.answered.calls[index]
+        return None
+
+    def result(self, result: Resulted) -> bool:
+        """Take the result of a call; False where it has one already or nobody asked for it."""
+        turn = next((turn for turn in self.open if turn.answered.n == result.n), None)
+        if turn is None or not turn.put(result):
+            return False
+        while self.open and not self.open[0].missing:
+            self._close(self.open.pop(0))
+        return True
+
+    def _close(self, turn: Turn) -> None:
+        """All results are there: put them behind their message, then what had to wait."""
+        for message in turn.messages():
+            self._append(message)
+        while self._held:
+            item = self._held.pop(0)
+            if isinstance(item, Turn):
+                self._append_answer(item)
+                if item.missing or item in self.open:
+                    return
+            else:
+                self._append(item)
+
+    def _append_answer(self, turn: Turn) -> None:
+        answered = turn.answered
+        self.assistant_count += 1
+        self._append(
+            AssistantMessage(answered.text, answered.calls, answered.raw, answered.raw_format)
+        )
+        if answered.usage.tokens:
+            # The provider has counted everything up to here.
+            self.tokens = float(answered.usage.tokens)
+
+    def _append(self, message: Message) -> None:
+        self._messages.append(message)
+        self.tokens += _chars(message) * TOKENS_PER_CHAR
+
+
+def _chars(message: Message) -> int:
+    match message:
+        case UserMessage(text) | NoteMessage(text):
+            return len(text)
+        case ToolMessage():
+            return len(message.content)
+        case AssistantMessage():
+            return len(message.text) + sum(len(call.arguments) for call in message.calls)

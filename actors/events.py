@@ -1,0 +1,225 @@
+"""What a session tells while it runs: frozen structs with stable names.
+
+Names are dotted and in the past tense. Events are for looking on: what must not be lost is in the
+journal, and a subscriber that is too slow loses events, is told how many, and slows nobody down.
+"""
+
+from typing import Any, ClassVar
+
+import msgspec
+from msgspec import Struct
+
+from ..stores.records import CallState
+from .outcome import Completed, HandedOver, Outcome, Stopped
+
+
+class _Event(Struct, frozen=True, tag_field="event", kw_only=True, omit_defaults=True):
+    """Base: which session, and when on the wall clock (for people; order is the order given)."""
+
+    session_id: str
+    at_ms: int = 0
+
+    level: ClassVar[str] = "debug"
+
+    @property
+    def event(self) -> str:
+        """The stable name."""
+        return str(self.__struct_config__.tag)
+
+
+class SessionStarted(_Event, frozen=True, tag="session.started"):
+    """A new session is stored."""
+
+    agent: str
+    level = "info"
+
+
+class SessionResumed(_Event, frozen=True, tag="session.resumed"):
+    """A session goes on from its last checkpoint, in this process or another."""
+
+    counter: int
+    level = "info"
+
+
+class SessionRestarted(_Event, frozen=True, tag="session.restarted"):
+    """The session's own actor died and was started again."""
+
+    reason: str
+    level = "warning"
+
+
+class MessageReceived(_Event, frozen=True, tag="message.received"):
+    """A message of the user is stored."""
+
+    n: int
+    text: str
+
+
+class ModelAsked(_Event, frozen=True, tag="model.asked"):
+    """A request went to the model."""
+
+    attempt: int
+
+
+class ModelPiece(_Event, frozen=True, tag="model.piece"):
+    """A piece of an answer as it streams in; only sent where somebody subscribes."""
+
+    text: str
+
+
+class ModelSuperseded(_Event, frozen=True, tag="model.superseded"):
+    """The attempt broke off: its pieces are void, the next attempt begins from the start."""
+
+    attempt: int
+
+
+class ModelAnswered(_Event, frozen=True, tag="model.answered"):
+    """The model's whole answer."""
+
+    n: int
+    text: str
+    calls: tuple[str, ...] = ()
+
+
+class CallStarted(_Event, frozen=True, tag="call.started"):
+    """A tool's body is about to run."""
+
+    n: int
+    index: int
+    tool: str
+    attempt: int = 1
+
+
+class CallFinished(_Event, frozen=True, tag="call.finished"):
+    """A call has its result."""
+
+    n: int
+    index: int
+    tool: str
+    state: CallState
+    error_class: str | None = None
+    elapsed_s: float = 0.0
+
+
+class CallStuck(_Event, frozen=True, tag="call.stuck"):
+    """A body did not end when it was cancelled; the session goes on without it."""
+
+    tool: str
+    level = "error"
+
+
+class CallLate(_Event, frozen=True, tag="call.late"):
+    """How a call in doubt ended after all."""
+
+    n: int
+    index: int
+    tool: str
+    state: CallState
+    level = "warning"
+
+
+class CheckpointStored(_Event, frozen=True, tag="checkpoint.stored"):
+    """The checkpoint of this counter is durable."""
+
+    counter: int
+
+
+class RetryScheduled(_Event, frozen=True, tag="retry.scheduled"):
+    """An attempt failed, and another follows after ``wait_s`` seconds."""
+
+    subject: str
+    number: int
+    error_class: str
+    wait_s: float
+    elapsed_s: float
+    level = "warning"
+
+
+class BudgetSoft(_Event, frozen=True, tag="budget.soft"):
+    """The soft share of a limit is used up; the model has been told."""
+
+    limit: str
+    account: str
+    used: float
+    cap: float
+    level = "info"
+
+
+class AlertRaised(_Event, frozen=True, tag="alert.raised"):
+    """Somebody should look."""
+
+    text: str
+    level = "error"
+
+
+class SessionCompleted(_Event, frozen=True, tag="session.completed"):
+    """The agent answered; the last event of a stream."""
+
+    outcome: Completed
+    level = "info"
+
+
+class SessionHandedOver(_Event, frozen=True, tag="session.handed_over"):
+    """A person is needed; the last event of a stream."""
+
+    outcome: HandedOver
+    level = "warning"
+
+
+class SessionStopped(_Event, frozen=True, tag="session.stopped"):
+    """Cancelled or denied; the last event of a stream."""
+
+    outcome: Stopped
+    level = "info"
+
+
+SessionEnded = SessionCompleted | SessionHandedOver | SessionStopped
+ENDS = (SessionCompleted, SessionHandedOver, SessionStopped)
+
+
+class EventsDropped(_Event, frozen=True, tag="events.dropped"):
+    """This subscriber was too slow and lost this many events."""
+
+    count: int
+    level = "warning"
+
+
+Event = (
+    SessionStarted
+    | SessionResumed
+    | SessionRestarted
+    | MessageReceived
+    | ModelAsked
+    | ModelPiece
+    | ModelSuperseded
+    | ModelAnswered
+    | CallStarted
+    | CallFinished
+    | CallStuck
+    | CallLate
+    | CheckpointStored
+    | RetryScheduled
+    | BudgetSoft
+    | AlertRaised
+    | SessionCompleted
+    | SessionHandedOver
+    | SessionStopped
+    | EventsDropped
+)
+
+
+def ended(session_id: str, at_ms: int, outcome: Outcome) -> SessionEnded:
+    """Return the event that says how a session ended."""
+    match outcome:
+        case Completed():
+            return SessionCompleted(session_id=session_id, at_ms=at_ms, outcome=outcome)
+        case HandedOver():
+            return SessionHandedOver(session_id=session_id, at_ms=at_ms, outcome=outcome)
+        case Stopped():
+            return SessionStopped(session_id=session_id, at_ms=at_ms, outcome=outcome)
+
+
+def event_to_data(event: Event) -> dict[str, Any]:
+    """Return an event as plain data, its name under ``event``."""
+    data: dict[str, Any] = msgspec.to_builtins(event)
+    return data

@@ -1,0 +1,196 @@
+"""A session's state as a fold over its journal, and the next step as a function of it.
+
+The conversation is the program counter: going on after a crash, a restart of the actor or a week
+of waiting is the same code as going on.
+"""
+
+from typing import Any
+
+from msgspec import Struct
+
+from ..stores.records import (
+    Answered,
+    Booked,
+    Ended,
+    Intended,
+    JournalEntry,
+    Late,
+    Noted,
+    Opened,
+    Resulted,
+    Retried,
+    Said,
+    SessionStatus,
+    Spent,
+    ToolCall,
+)
+from ..supervisor.errors import ErrorClass
+from .conversation import Conversation
+from .model import AssistantMessage, NoteMessage, UserMessage
+
+CallId = tuple[int, int]
+"""A call's identity in its session: number of the assistant message, index in it."""
+
+REJECTIONS = frozenset({ErrorClass.BUSINESS_REJECTED.value, ErrorClass.CONTENT_REFUSED.value})
+
+
+class CallEntry(Struct):
+    """The ledger's entry of one call that is not settled: its intent, and the doubt about it."""
+
+    tool: str
+    digest: str
+    key: str | None
+    attempts: int
+    in_doubt: bool = False
+
+
+class SessionState:
+    """What the journal says, folded. Changed by `apply` alone."""
+
+    def __init__(self, session_id: str) -> None:
+        self.session_id = session_id
+        self.opened: Opened | None = None
+        self.conversation = Conversation()
+        self.ledger: dict[CallId, CallEntry] = {}
+        self.counter = 0
+        self.next_n = 1
+        self.spent = Spent()
+        self.status: SessionStatus = "running"
+        self.outcome: dict[str, Any] | None = None
+        self.corrections: dict[str, int] = {}
+        self.rejected: set[str] = set()
+        self.concluding = False
+        self.finish = "stop"
+        self.notes: set[str] = set()
+
+    @property
+    def in_doubt(self) -> dict[CallId, CallEntry]:
+        """Calls whose effect is unknown."""
+        return {call: entry for call, entry in self.ledger.items() if entry.in_doubt}
+
+    def apply(self, entry: JournalEntry) -> None:
+        """Fold one journal entry in."""
+        match entry:
+            case Opened():
+                self.opened = entry
+            case Said():
+                self._said(entry)
+            case Noted():
+                self._count(entry.n)
+                self.notes.add(entry.about)
+                self.conversation.say(NoteMessage(entry.text))
+            case Answered():
+                self._count(entry.n)
+                self.finish = entry.finish
+                self.conversation.answer(entry)
+            case Intended():
+                call = (entry.n, entry.index)
+                self.ledger[call] = CallEntry(entry.tool, entry.digest, entry.key, entry.attempt)
+            case Resulted():
+                self._resulted(entry)
+            case Late():
+                self._late(entry)
+            case Ended():
+                self.status, self.outcome, self.spent = entry.status, entry.outcome, entry.spent
+            case Booked():
+                self.spent = entry.spent
+            case Retried():
+                pass  # a record for people; the attempt count is in the intent and the result
+
+    def _count(self, n: int) -> None:
+        self.next_n = max(self.next_n, n + 1)
+
+    def _said(self, entry: Said) -> None:
+        self._count(entry.n)
+        self.conversation.say(UserMessage(entry.text))
+        # A message of the user reopens the session and starts a new trajectory.
+        self.status, self.outcome = "running", None
+        self.concluding = False
+        self.corrections.clear()
+
+    def _resulted(self, entry: Resulted) -> None:
+        call = (entry.n, entry.index)
+        asked = self.conversation.asked(entry.n, entry.index)
+        if asked is None or not self.conversation.result(entry):
+            return
+        self._count_correction(asked.name, entry)
+        self.counter = max(self.counter, entry.counter)
+        self.spent = entry.spent
+        self._ledger_result(call, entry)
+        if entry.error_class in REJECTIONS:
+            self.concluding = True
+            self.rejected.add(entry.digest)
+
+    def _count_correction(self, tool: str, entry: Resulted) -> None:
+        """Count calls the model had to amend in a row; a success of the tool ends its series."""
+        if entry.error_class == ErrorClass.INVALID_ARGUMENT.value:
+            self.corrections[tool] = self.corrections.get(tool, 0) + 1
+        elif entry.state == "succeeded":
+            self.corrections.pop(tool, None)
+
+    def _ledger_result(self, call: CallId, entry: Resulted) -> None:
+        if entry.state != "in_doubt":
+            self.ledger.pop(call, None)
+            return
+        known = self.ledger.get(call)
+        if known is None:
+            # A doubt without an intent: a history from elsewhere.
+            known = self.ledger[call] = CallEntry("", entry.digest, None, entry.attempts)
+        known.in_doubt = True
+
+    def _late(self, entry: Late) -> None:
+        if entry.state != "in_doubt":
+            self.ledger.pop((entry.n, entry.index), None)
+
+
+# ---------------------------------------------------------------- the next step
+
+
+class AskModel(Struct, frozen=True):
+    """The last message is the user's, the runtime's or a tool's: the model's turn."""
+
+
+class RunCall(Struct, frozen=True):
+    """The first call without a result, and what the ledger says of it.
+
+    ``intent`` is its entry where an earlier life began it. ``ledgered`` is False for a history
+    that does not promise an intent before every write: then no intent proves nothing.
+    """
+
+    n: int
+    index: int
+    call: ToolCall
+    intent: CallEntry | None
+    ledgered: bool
+
+
+class Finish(Struct, frozen=True):
+    """The model has answered; ``finish`` is how its message ended."""
+
+    text: str
+    finish: str
+
+
+class Rest(Struct, frozen=True):
+    """Nothing to do until somebody says something."""
+
+
+Step = AskModel | RunCall | Finish | Rest
+
+
+def next_step(state: SessionState) -> Step:
+    """Return what a session does next, from its stored state alone."""
+    if state.status != "running":
+        return Rest()
+    if state.conversation.open:
+        turn = state.conversation.open[0]
+        index = turn.results.index(None)
+        n = turn.answered.n
+        call = turn.answered.calls[index]
+        return RunCall(n, index, call, state.ledger.get((n, index)), turn.answered.ledger)
+    last = state.conversation.last
+    if last is None:
+        return Rest()
+    if isinstance(last, AssistantMessage):
+        return Finish(last.text, state.finish)
+    return AskModel()
