@@ -18,6 +18,7 @@ from msgspec import Struct
 from ..actors.model import AssistantMessage, Finish, ModelReply, ModelRequest, Prices
 from ..stores.records import ToolCall, Usage
 from ..supervisor.errors import ErrorClass, Failed, UsageError
+from .usage import attach_usage, priced
 
 USAGE = Usage(input_tokens=100, output_tokens=20)
 """What an answer consumes where the script says nothing."""
@@ -181,11 +182,11 @@ class ScriptedModel:
     def _ready(self, said: object, position: int) -> _Ready:
         match said:
             case str():
-                return ModelReply(text=said, usage=self._priced(self._usage))
+                return ModelReply(text=said, usage=priced(self._usage, self.prices))
             case ToolCall():
                 return self._calling((said,), position)
             case ModelReply():
-                usage = self._priced(said.usage if said.usage != Usage() else self._usage)
+                usage = priced(said.usage if said.usage != Usage() else self._usage, self.prices)
                 calls = _with_ids(said.calls, position)
                 finish = "tool_calls" if calls and said.finish == "stop" else said.finish
                 return msgspec.structs.replace(said, usage=usage, calls=calls, finish=finish)
@@ -204,13 +205,8 @@ class ScriptedModel:
         return ModelReply(
             calls=_with_ids(calls, position),
             finish="tool_calls",
-            usage=self._priced(self._usage),
+            usage=priced(self._usage, self.prices),
         )
-
-    def _priced(self, usage: Usage) -> Usage:
-        if self.prices is None or usage.cost_usd:
-            return usage
-        return msgspec.structs.replace(usage, cost_usd=self.prices.cost_usd(usage))
 
     async def _perform(self, ready: _Ready, request: ModelRequest) -> ModelReply:
         match ready:
@@ -231,10 +227,10 @@ class ScriptedModel:
                 await anyio.sleep(told.delay_s)
             if request.on_piece is not None:
                 request.on_piece(piece)
-        usage = self._priced(told.usage if told.usage != Usage() else self._usage)
+        usage = priced(told.usage if told.usage != Usage() else self._usage, self.prices)
         if told.error is not None:
             error = _fresh(told.error)
-            error.usage = usage  # type: ignore[attr-defined]  # the Model protocol's hand-over
+            attach_usage(error, usage)
             raise error
         calls = tuple(told.calls)
         finish: Finish = "tool_calls" if calls else "stop"
