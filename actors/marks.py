@@ -1,0 +1,193 @@
+"""What a tool declares about itself, checked where it is defined."""
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, Literal, TypeVar, cast
+
+from msgspec import Struct
+
+from ..supervisor.errors import UsageError
+
+Effect = Literal["read", "write"]
+Undo = Literal["rollback", "compensate", "keep"]
+
+EFFECTS: tuple[Effect, ...] = ("read", "write")
+_Word = TypeVar("_Word", bound=str)
+
+UNDOS: tuple[Undo, ...] = ("rollback", "compensate", "keep")
+
+
+class Marks(Struct, frozen=True, kw_only=True):
+    """What the runtime may do with a tool, and what it must not.
+
+    ``effect``: a write changes something outside the session; a tool without marks is a write.
+    ``safe_to_retry``: running it twice does no harm. ``accepts_key``: it takes an idempotency key,
+    made by the runtime. ``probe`` answers "did it happen?". ``compensate`` does the opposite.
+    ``undo``: what becomes of the effect if a later step fails. ``danger``: the kind of risk, such
+    as "money". ``resource``: names what a call touches. ``success``: judges a normal return.
+    ``upstream``: what it talks to, shared by all tools of the same name. ``timeout_s``: seconds;
+    None: the session's own deadline is the limit. ``staged``: runs in a staging area first.
+    ``secrets``: parameters the runtime fills, which the model never sees. ``overlap``: may run
+    beside other calls of the same message.
+    """
+
+    effect: Effect = "write"
+    safe_to_retry: bool = False
+    accepts_key: bool = False
+    probe: Callable[..., Any] | None = None
+    compensate: Callable[..., Any] | None = None
+    undo: Undo = "keep"
+    danger: str | None = None
+    resource: str | Callable[..., str] | None = None
+    success: Callable[[Any], bool] | None = None
+    upstream: str | None = None
+    timeout_s: float | None = None
+    staged: bool = False
+    secrets: tuple[str, ...] = ()
+    overlap: bool = False
+
+
+class Declared(Struct, frozen=True, kw_only=True):
+    """The marks as given; None and () stand for "not said". Anything a caller may pass."""
+
+    effect: Any = "write"
+    safe_to_retry: Any = None
+    accepts_key: Any = False
+    probe: Any = None
+    compensate: Any = None
+    undo: Any = None
+    danger: Any = None
+    resource: Any = None
+    success: Any = None
+    upstream: Any = None
+    timeout_s: Any = None
+    staged: Any = False
+    secrets: Any = ()
+    overlap: Any = None
+
+
+def settle(name: str, given: Declared) -> Marks:
+    """Check the declaration of one tool and fill in what it leaves open.
+
+    Raises:
+        UsageError: a mark has an impossible value, or two marks contradict each other.
+    """
+    effect: Effect = _one_of(name, "effect", given.effect, EFFECTS)
+    undo: Undo = "keep" if given.compensate is None else "compensate"
+    if given.undo is not None:
+        undo = _one_of(name, "undo", given.undo, UNDOS)
+    for mark in ("accepts_key", "staged"):
+        _boolean(name, mark, getattr(given, mark))
+    marks = Marks(
+        effect=effect,
+        safe_to_retry=_boolean(name, "safe_to_retry", given.safe_to_retry, effect == "read"),
+        accepts_key=bool(given.accepts_key),
+        probe=_function(name, "probe", given.probe),
+        compensate=_function(name, "compensate", given.compensate),
+        undo=undo,
+        danger=_word(name, "danger", given.danger),
+        resource=_resource(name, given.resource),
+        success=_function(name, "success", given.success),
+        upstream=_word(name, "upstream", given.upstream),
+        timeout_s=_seconds(name, given.timeout_s),
+        staged=bool(given.staged),
+        secrets=_names(name, given.secrets),
+        overlap=_boolean(name, "overlap", given.overlap, effect == "read"),
+    )
+    _agree(name, marks)
+    return marks
+
+
+def _agree(name: str, marks: Marks) -> None:
+    """Refuse marks that contradict each other."""
+    if marks.undo == "compensate" and marks.compensate is None:
+        raise UsageError(
+            f'tool {name!r}: undo="compensate" needs compensate=, the function that does it'
+        )
+    if marks.effect == "read":
+        _read_has_no_effect(name, marks)
+    if marks.safe_to_retry and marks.probe is not None:
+        raise UsageError(
+            f"tool {name!r}: safe_to_retry=True and probe= contradict each other: a tool safe to "
+            "retry simply runs again and its probe would never be asked; drop one of them"
+        )
+
+
+def _read_has_no_effect(name: str, marks: Marks) -> None:
+    pointless = {
+        "accepts_key": marks.accepts_key,
+        "probe": marks.probe is not None,
+        "compensate": marks.compensate is not None,
+        "undo": marks.undo != "keep",
+        "staged": marks.staged,
+    }
+    for mark, given in pointless.items():
+        if given:
+            raise UsageError(
+                f'tool {name!r}: {mark} is for writes, but effect="read" says that it changes '
+                f'nothing; drop {mark}, or declare effect="write"'
+            )
+
+
+def _one_of(name: str, mark: str, value: Any, allowed: tuple[_Word, ...]) -> _Word:
+    for word in allowed:
+        if value == word:
+            return word
+    choices = ", ".join(repr(word) for word in allowed)
+    raise UsageError(f"tool {name!r}: {mark}={value!r} is unknown; use one of {choices}")
+
+
+def _boolean(name: str, mark: str, value: Any, default: bool = False) -> bool:
+    if value is None:
+        return default
+    if isinstance(value, bool):
+        return value
+    raise UsageError(f"tool {name!r}: {mark}={value!r} must be True or False")
+
+
+def _function(name: str, mark: str, value: Any) -> Callable[..., Any] | None:
+    if value is None:
+        return None
+    if callable(value):
+        return cast(Callable[..., Any], value)
+    raise UsageError(f"tool {name!r}: {mark}={value!r} cannot be called; give a function")
+
+
+def _word(name: str, mark: str, value: Any) -> str | None:
+    if value is None or (isinstance(value, str) and value.strip()):
+        return value
+    raise UsageError(f"tool {name!r}: {mark}={value!r} must be a word, or left out")
+
+
+def _resource(name: str, value: Any) -> str | Callable[..., str] | None:
+    if value is None or (isinstance(value, str) and value.strip()):
+        return value
+    if callable(value):
+        return cast(Callable[..., str], value)
+    raise UsageError(
+        f"tool {name!r}: resource={value!r} must be text, or a function of the tool's arguments "
+        "that returns text"
+    )
+
+
+def _seconds(name: str, value: Any) -> float | None:
+    if value is None:
+        return None
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    if number and 0 < value < math.inf:
+        return float(value)
+    raise UsageError(
+        f"tool {name!r}: timeout_s={value!r} must be a number of seconds above 0, "
+        "or None for no limit of its own"
+    )
+
+
+def _names(name: str, value: Any) -> tuple[str, ...]:
+    if isinstance(value, list | tuple):
+        names = cast(Sequence[Any], value)
+        if all(isinstance(one, str) and one for one in names):
+            return tuple(dict.fromkeys(names))
+    raise UsageError(
+        f"tool {name!r}: secrets={value!r} must be a list of parameter names, "
+        'such as secrets=["api_token"]'
+    )
