@@ -117,7 +117,9 @@ class AnswerError(UkemiError):
     def __init__(self, message: str, body: object) -> None:
         super().__init__(message)
         self.body = body
-        told = cast("Mapping[str, Any]", body) if isinstance(body, Mapping) else {}
+        told: Mapping[str, Any] = {}
+        if isinstance(body, Mapping):
+            told = cast("Mapping[str, Any]", body)
         self.code = told.get("code")
         self.type = told.get("type")
 

@@ -1,6 +1,6 @@
 """A model behind OpenAI's chat completions, or a server that speaks them."""
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any, cast
 
 from ..actors.model import ModelReply, ModelRequest, Prices
@@ -95,8 +95,8 @@ class OpenAIModel:
         if self._stream:
             answer = await self._streamed(client, body, request)
         else:
-            completion: object = await client.chat.completions.create(**body)
-            answer = _whole(self.name, completion)
+            create = cast("Callable[..., Awaitable[object]]", client.chat.completions.create)
+            answer = _whole(self.name, await create(**body))
         return chat_reply(answer, request, body, self.prices)
 
     def _make(self) -> "AsyncOpenAI":
