@@ -150,6 +150,7 @@ class Resulted(Entry, frozen=True, tag="result"):
     value_type: str | None = None
     digest: str = ""
     replayed: bool = False
+    still_running: bool = False
     spent: Spent = Spent()
 
 

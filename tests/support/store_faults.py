@@ -5,6 +5,7 @@ from typing import Literal
 
 import anyio
 from msgspec import Struct
+
 from ukemi.stores.base import Head, HeadQuery, Store, StoredSession, StoreFailed, Write, Written
 
 When = Literal["before", "after"]

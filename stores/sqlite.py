@@ -1,0 +1,314 @@
+"""A store in one SQLite file (WAL): one connection writes, one beside it reads.
+
+Each transaction is one job in its connection's thread, from BEGIN to COMMIT: the event loop waits
+for no lock and no disk, and a caller that is cancelled cannot leave a transaction open.
+"""
+
+import asyncio
+import json
+import random
+import sqlite3
+import time
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Literal, TypeVar, cast
+from zlib import crc32
+
+import aiosqlite
+from anyio import CancelScope
+
+from ..supervisor.errors import UsageError
+from .base import (
+    BlobUnknown,
+    Head,
+    HeadQuery,
+    SessionDamaged,
+    SessionUnknown,
+    StoredSession,
+    StoreError,
+    StoreFailed,
+    StoreUnusable,
+    Write,
+    Written,
+)
+from .evolution import CURRENT, Conversions
+from .rules import assemble
+from .sqlite_rows import (
+    read_blob,
+    read_head,
+    read_heads,
+    read_journal,
+    read_orphans,
+    read_owners,
+)
+from .sqlite_schema import check_file, check_open, migrate
+from .sqlite_write import Known, commit
+
+Durability = Literal["full", "normal"]
+"""``full``: a reported commit survives a power cut. ``normal``: it survives a crash of the
+process; after a power cut the newest may be missing, never half there."""
+
+T = TypeVar("T")
+
+WAL_PAGES_MAX = 4000  # about 16 MB; then a commit also moves them into the main file
+WRITER_CACHE_KB, READER_CACHE_KB = 65_536, 16_384
+LOCK_PAUSE_S_FIRST, LOCK_PAUSE_S_MAX = 0.0005, 0.02
+_LOCKED = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+_BROKEN = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+
+
+class _Channel(aiosqlite.Connection):
+    """A connection whose thread runs whole jobs: one hop for a transaction, not one a statement."""
+
+    async def run(self, job: Callable[[sqlite3.Connection], T]) -> T:
+        # A subclass may use what aiosqlite keeps for itself, but it has no types.
+        result = await self._execute(job, self._conn)  # type: ignore[no-untyped-call]  # pyright: ignore[reportUnknownMemberType]
+        return cast(T, result)
+
+
+class SqliteStore:
+    """A durable store in one file. Several processes may share it.
+
+    Args:
+        path: the file; created when missing, its folder must exist.
+        durability: what a reported commit survives, see ``Durability``.
+        wait_s_max: how long a commit waits for another process's lock, in seconds; then it is
+            a ``StoreFailed`` and nothing was stored.
+        conversions: how older records are read.
+    """
+
+    def __init__(
+        self,
+        path: str | Path,
+        *,
+        durability: Durability = "full",
+        wait_s_max: float = 30.0,
+        conversions: Conversions = CURRENT,
+    ) -> None:
+        if durability not in ("full", "normal"):
+            raise UsageError(f"durability is 'full' or 'normal', not {durability!r}")
+        if not wait_s_max >= 0:
+            raise UsageError(f"wait_s_max={wait_s_max} must be a number of seconds from 0 up")
+        self.path = Path(path)
+        self.name = str(self.path)
+        self.durability = durability
+        self.wait_s_max = wait_s_max
+        self.conversions = conversions
+        self._known = Known()
+        self._writer: _Channel | None = None
+        self._reader: _Channel | None = None
+
+    # ------------------------------------------------------------ open and close
+
+    async def open(self) -> None:
+        if self._writer is not None:
+            return
+        _require_asyncio(self.name)
+        check_file(self.path)
+        try:
+            self._writer = await self._connect(self._set_up_writer, 0.0)
+            # In WAL mode a reader meets a lock only while another process recovers the log.
+            self._reader = await self._connect(self._set_up_reader, self.wait_s_max)
+        except sqlite3.Error as error:
+            await self.close()
+            raise StoreUnusable(f"{self.name} cannot be opened: {error}") from error
+        except BaseException:
+            await self.close()
+            raise
+
+    async def _connect(
+        self, set_up: Callable[[sqlite3.Connection], None], timeout_s: float
+    ) -> _Channel:
+        def connector() -> sqlite3.Connection:
+            connection = sqlite3.connect(
+                self.path, isolation_level=None, timeout=timeout_s, cached_statements=256
+            )
+            try:
+                set_up(connection)
+            except BaseException:
+                connection.close()
+                raise
+            return connection
+
+        return cast(_Channel, await _Channel(connector, iter_chunk_size=64))
+
+    def _set_up_writer(self, connection: sqlite3.Connection) -> None:
+        self._patiently(partial(check_open, self.path, connection))
+        self._patiently(partial(migrate, connection))
+        self._patiently(lambda: connection.execute("PRAGMA journal_mode = WAL"))
+        connection.execute(f"PRAGMA synchronous = {self.durability.upper()}")
+        connection.execute(f"PRAGMA wal_autocheckpoint = {WAL_PAGES_MAX}")
+        connection.execute(f"PRAGMA journal_size_limit = {4 * WAL_PAGES_MAX * 4096}")
+        connection.execute(f"PRAGMA cache_size = -{WRITER_CACHE_KB}")
+        self._known = Known()
+
+    def _set_up_reader(self, connection: sqlite3.Connection) -> None:
+        connection.execute("PRAGMA query_only = ON")
+        connection.execute(f"PRAGMA cache_size = -{READER_CACHE_KB}")
+
+    async def close(self) -> None:
+        channels = (self._reader, self._writer)
+        self._reader = self._writer = None
+        # A close that is cut off would leave a thread behind; both jobs before it are bounded.
+        with CancelScope(shield=True):
+            for channel in channels:
+                if channel is not None:
+                    await channel.close()
+
+    # ------------------------------------------------------------ writing
+
+    async def commit(self, writes: Sequence[Write]) -> list[Written]:
+        writer = self._writer
+        if writer is None:
+            raise StoreFailed(f"store {self.name} is not open")
+        job = partial(
+            commit,
+            known=self._known,
+            writes=tuple(writes),
+            version=self.conversions.version,
+            begin=self._begin,
+        )
+        # Shielded: the caller must learn what became of its writes. Bounded by ``wait_s_max`` for
+        # the lock, then by the disk.
+        results: list[Written] = []
+        try:
+            with CancelScope(shield=True):
+                results = await writer.run(job)
+        except sqlite3.Error as error:
+            raise self._failure(error) from error
+        return results
+
+    def _begin(self, connection: sqlite3.Connection) -> None:
+        self._patiently(lambda: connection.execute("BEGIN IMMEDIATE"))
+
+    def _patiently(self, attempt: Callable[[], object]) -> None:
+        """Try until SQLite's lock is free, at most ``wait_s_max`` seconds; in the thread.
+
+        Own short pauses with chance in them: SQLite's grow to 100 ms and starve the unlucky.
+        """
+        give_up_at = time.monotonic() + self.wait_s_max
+        pause_s = LOCK_PAUSE_S_FIRST
+        while True:
+            try:
+                attempt()
+                return
+            except sqlite3.OperationalError as error:
+                if _code(error) not in _LOCKED or time.monotonic() >= give_up_at:
+                    raise
+            time.sleep(pause_s * (0.5 + random.random()))
+            pause_s = min(pause_s * 2, LOCK_PAUSE_S_MAX)
+
+    def _failure(self, error: sqlite3.Error, session_id: str = "") -> StoreError:
+        """Say an error of SQLite in our words."""
+        code = _code(error)
+        if code in _BROKEN and session_id:
+            return SessionDamaged(
+                f"session {session_id} in {self.name} cannot be read from the file: {error}"
+            )
+        if code in _BROKEN:
+            return StoreUnusable(f"{self.name} is damaged: {error}; restore it from a copy")
+        if code in _LOCKED:
+            return StoreFailed(
+                f"{self.name} was locked by another process for {self.wait_s_max:g} s;"
+                " nothing was stored"
+            )
+        return StoreFailed(f"{self.name} failed: {error}; nothing was stored")
+
+    # ------------------------------------------------------------ reading
+
+    async def load(
+        self, session_id: str, *, fallback: bool = False, upto: int | None = None
+    ) -> StoredSession:
+        job = partial(self._load, session_id=session_id, fallback=fallback, upto=upto)
+        try:
+            loaded = await self._read(job, session_id)
+        except SessionDamaged as error:
+            # From now on this store refuses to write to it, whoever asks.
+            self._known.damaged.setdefault(session_id, str(error))
+            raise
+        if loaded.lost is not None:
+            self._known.damaged.setdefault(session_id, loaded.lost)
+        elif upto is None:
+            self._known.damaged.pop(session_id, None)
+        return loaded
+
+    def _load(
+        self, connection: sqlite3.Connection, session_id: str, fallback: bool, upto: int | None
+    ) -> StoredSession:
+        found = read_head(connection, session_id)
+        if found is None:
+            raise self._unknown(session_id)
+        head, place = found
+        journal = read_journal(connection, place, scan=fallback or upto is not None)
+        return assemble(
+            head,
+            journal.rows,
+            self.conversions,
+            fallback=fallback,
+            upto=upto,
+            broken=journal.broken,
+        )
+
+    def _unknown(self, session_id: str) -> SessionUnknown:
+        return SessionUnknown(f"no session {session_id} in {self.name}")
+
+    async def head(self, session_id: str) -> Head:
+        found = await self._read(partial(read_head, session_id=session_id), session_id)
+        if found is None:
+            raise self._unknown(session_id)
+        return found[0]
+
+    async def heads(self, query: HeadQuery) -> list[Head]:
+        return await self._read(partial(read_heads, query=query))
+
+    async def owners(self) -> dict[str, int]:
+        return await self._read(read_owners)
+
+    async def orphans(self, now_ms: int, dead: frozenset[str], limit: int) -> list[str]:
+        names = json.dumps(sorted(dead))
+        return await self._read(partial(read_orphans, now_ms=now_ms, dead_json=names, limit=limit))
+
+    async def blob(self, digest: str) -> bytes:
+        found = await self._read(partial(read_blob, digest=digest))
+        if found is None:
+            raise BlobUnknown(f"no blob {digest} is kept in {self.name}")
+        body, crc = found
+        if crc32(body) != crc:
+            raise SessionDamaged(f"blob {digest} in {self.name} cannot be read: its bytes changed")
+        return body
+
+    async def _read(self, job: Callable[[sqlite3.Connection], T], session_id: str = "") -> T:
+        """Run a reading job in one snapshot."""
+        reader = self._reader
+        if reader is None:
+            raise StoreFailed(f"store {self.name} is not open")
+        try:
+            return await reader.run(partial(_snapshot, job=job))
+        except sqlite3.Error as error:
+            raise self._failure(error, session_id) from error
+        except UnicodeEncodeError:
+            raise self._unknown(ascii(session_id)) from None
+
+
+def _snapshot(connection: sqlite3.Connection, job: Callable[[sqlite3.Connection], T]) -> T:
+    connection.execute("BEGIN")
+    try:
+        return job(connection)
+    finally:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+
+
+def _code(error: sqlite3.Error) -> int:
+    """Return SQLite's primary result code, 0 where there is none."""
+    return int(getattr(error, "sqlite_errorcode", 0)) & 0xFF
+
+
+def _require_asyncio(name: str) -> None:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        raise StoreUnusable(
+            f"{name}: the SQLite store runs on asyncio or uvloop only; on trio, use memory:"
+        ) from None

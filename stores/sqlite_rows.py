@@ -1,0 +1,367 @@
+"""Reading a SQLite store's rows: places, journals, heads. Plain functions on one connection.
+
+Both connections use them: the writer inside its transaction, the reader inside a snapshot.
+"""
+
+import heapq
+import sqlite3
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+from typing import Any, TypeVar, get_args
+
+from msgspec import Struct
+
+from .base import Facts, Head, HeadQuery
+from .encoding import (
+    Damage,
+    SegmentIndex,
+    StoredRow,
+    decode_facts,
+    read_index,
+    unpack_rows,
+)
+from .records import SessionStatus
+from .rules import Place, damage_of, matches
+from .sqlite_schema import SEQ_BITS
+
+CHUNK_ROWS = 256
+
+T = TypeVar("T")
+
+
+class SqlitePlace(Place, kw_only=True):
+    """A place and where its rows lie.
+
+    ``last``: id of the newest row in ``log``, 0 when all rows are packed. ``facts_at``: id of the
+    ``log`` row that has the newest facts, 0 when ``head`` has them. ``owner_num``: the owner's id.
+    ``extra``: fields of the facts that this version does not know. ``seen``: the state of the file
+    this was read in.
+    """
+
+    num: int
+    last: int
+    facts_at: int = 0
+    owner_num: int = 0
+    extra: dict[str, Any] | None = None
+    seen: int = 0
+
+
+class Journal(Struct):
+    """Stored rows, oldest first, and why they stop early where they do."""
+
+    rows: list[StoredRow]
+    broken: str | None = None
+
+
+def chunks(items: Sequence[T], largest: int = CHUNK_ROWS) -> Iterator[Sequence[T]]:
+    """Cut a list into pieces of 256, then of smaller powers of two.
+
+    Few lengths mean few statements: each is prepared once and kept.
+    """
+    start, size = 0, largest
+    while start < len(items):
+        while size > len(items) - start:
+            size //= 2
+        yield items[start : start + size]
+        start += size
+
+
+def marks(count: int) -> str:
+    """Return ``?,?,...``."""
+    return ",".join("?" * count)
+
+
+# ---------------------------------------------------------------- places
+
+_PLACE = """SELECT h.sid, h.num, h.status, h.epoch, h.seq, h.counter, h.oldest, h.last,
+    l.epoch, l.seq, l.counter, l.last, l.facts_at, l.owner, o.name
+    FROM head h LEFT JOIN live l ON l.num = h.num LEFT JOIN owner o ON o.id = l.owner
+    WHERE h.sid IN """
+
+
+def read_places(
+    connection: sqlite3.Connection, session_ids: Sequence[str]
+) -> dict[str, SqlitePlace]:
+    """Return where these sessions stand; unknown ones are left out."""
+    places: dict[str, SqlitePlace] = {}
+    for piece in chunks(session_ids):
+        for row in connection.execute(f"{_PLACE}({marks(len(piece))})", piece):
+            places[row[0]] = _place(row[1:])
+    return places
+
+
+def _place(row: Sequence[Any]) -> SqlitePlace:
+    num, status, epoch, seq, counter, oldest, last = row[:7]
+    if row[7] is None:
+        return SqlitePlace(
+            num=num,
+            status=status,
+            owner=None,
+            epoch=epoch,
+            seq=seq,
+            counter=counter,
+            oldest_counter=oldest,
+            last=last,
+        )
+    epoch, seq, counter, last, facts_at, owner_num, owner = row[7:]
+    return SqlitePlace(
+        num=num,
+        status="running",
+        owner=owner or f"unknown owner {owner_num}",
+        epoch=epoch,
+        seq=seq,
+        counter=counter,
+        oldest_counter=oldest,
+        last=last,
+        facts_at=facts_at,
+        owner_num=owner_num,
+    )
+
+
+def read_lease(connection: sqlite3.Connection, owner_num: int) -> int | None:
+    """Return the end of an owner's lease, None where it has gone."""
+    found = connection.execute("SELECT lease_until_ms FROM owner WHERE id = ?", (owner_num,))
+    row = found.fetchone()
+    return None if row is None else int(row[0])
+
+
+def read_facts(connection: sqlite3.Connection, place: SqlitePlace) -> bytes:
+    """Return the sealed facts; empty where their row has gone."""
+    sql, key = "SELECT facts FROM head WHERE num = ?", place.num
+    if place.facts_at:
+        sql, key = "SELECT facts FROM log WHERE id = ?", place.facts_at
+    row = connection.execute(sql, (key,)).fetchone()
+    return b"" if row is None or row[0] is None else bytes(row[0])
+
+
+# ---------------------------------------------------------------- journals
+
+_CHAIN = """WITH RECURSIVE chain(id) AS (
+    VALUES(?) UNION ALL
+    SELECT log.prev FROM chain JOIN log ON log.id = chain.id
+    WHERE log.prev > 0 AND log.prev < log.id AND log.num = ?)
+    SELECT log.seq, log.counter, log.version, log.crc, log.body, log.id
+    FROM chain JOIN log ON log.id = chain.id WHERE log.num = ?"""
+_SCAN = "SELECT seq, counter, version, crc, body, id FROM log WHERE num = ? ORDER BY seq"
+
+
+def segment_keys(num: int) -> tuple[int, int]:
+    """Return the lowest and highest key a session's segments may have."""
+    return num << SEQ_BITS, (num + 1 << SEQ_BITS) - 1
+
+
+def read_chain(
+    connection: sqlite3.Connection, place: SqlitePlace
+) -> tuple[list[StoredRow], list[int]]:
+    """Return the rows in the log and their ids, oldest first, as far as the chain holds."""
+    if not place.last:
+        return [], []
+    found = connection.execute(_CHAIN, (place.last, place.num, place.num)).fetchall()
+    found.sort(key=_seq)
+    return [StoredRow(*row[:5]) for row in found], [row[5] for row in found]
+
+
+def _seq(row: Sequence[Any]) -> int:
+    seq: int = row[0]
+    return seq
+
+
+def read_journal(
+    connection: sqlite3.Connection, place: SqlitePlace, *, scan: bool = False
+) -> Journal:
+    """Return all rows of a session.
+
+    With ``scan``, a broken chain is mended by looking through the whole log; slow, and only for
+    loading what is left of a damaged session.
+    """
+    journal = _read_segments(connection, place.num)
+    if journal.broken is not None:
+        return journal
+    rows, _ = read_chain(connection, place)
+    if scan and not _continues(journal.rows, rows):
+        found = connection.execute(_SCAN, (place.num,)).fetchall()
+        rows = [StoredRow(*row[:5]) for row in found]
+    for row in rows:
+        expected = journal.rows[-1].seq + 1 if journal.rows else 1
+        if row.seq != expected:
+            journal.broken = f"row {expected} is missing"
+            return journal
+        journal.rows.append(row)
+    return journal
+
+
+def _continues(packed: list[StoredRow], rows: list[StoredRow]) -> bool:
+    expected = packed[-1].seq + 1 if packed else 1
+    return [row.seq for row in rows] == list(range(expected, expected + len(rows)))
+
+
+def _read_segments(connection: sqlite3.Connection, num: int) -> Journal:
+    journal = Journal([])
+    for key, idx, body in connection.execute(
+        "SELECT key, idx, body FROM seg WHERE key BETWEEN ? AND ? ORDER BY key", segment_keys(num)
+    ):
+        try:
+            index = read_index(idx)
+        except Damage:
+            first = key & ((1 << SEQ_BITS) - 1)
+            journal.broken = f"the segment from row {first} on cannot be read"
+            return journal
+        last = journal.rows[-1].seq if journal.rows else 0
+        if index.before != last:
+            journal.broken = f"rows {last + 1} to {index.before} are missing"
+            return journal
+        journal.rows.extend(unpack_rows(index, body))
+    return journal
+
+
+def read_last_row(connection: sqlite3.Connection, place: SqlitePlace) -> StoredRow | None:
+    """Return a session's newest row, None where it cannot be found."""
+    if place.last:
+        row = connection.execute(
+            "SELECT seq, counter, version, crc, body FROM log WHERE id = ? AND num = ?",
+            (place.last, place.num),
+        ).fetchone()
+        return None if row is None or row[0] != place.seq else StoredRow(*row)
+    found = last_segment(connection, place.num)
+    if found is None or found[1].rows[-1][0] != place.seq:
+        return None
+    key, index = found
+    seq, counter, version, crc, length = index.rows[-1]
+    body = connection.execute("SELECT substr(body, 1, ?) FROM seg WHERE key = ?", (length, key))
+    return StoredRow(seq, counter, version, crc, body.fetchone()[0])
+
+
+def last_segment(connection: sqlite3.Connection, num: int) -> tuple[int, SegmentIndex] | None:
+    """Return key and index of the newest segment, None where it cannot be read."""
+    row = connection.execute(
+        "SELECT key, idx FROM seg WHERE key BETWEEN ? AND ? ORDER BY key DESC LIMIT 1",
+        segment_keys(num),
+    ).fetchone()
+    try:
+        return None if row is None else (int(row[0]), read_index(row[1]))
+    except Damage:
+        return None
+
+
+# ---------------------------------------------------------------- heads
+
+_HEAD = """SELECT h.sid, h.num, h.status, h.epoch, h.seq, h.counter, h.oldest, h.last,
+    l.epoch, l.seq, l.counter, l.last, l.facts_at, l.owner, o.name, o.lease_until_ms,
+    CASE WHEN l.facts_at > 0 THEN f.facts ELSE h.facts END"""
+_OWNED = """ LEFT JOIN owner o ON o.id = l.owner LEFT JOIN log f ON f.id = l.facts_at"""
+_ONE = f"{_HEAD} FROM head h LEFT JOIN live l ON l.num = h.num{_OWNED} WHERE h.sid = ?"
+_LIVE = f"{_HEAD} FROM live l JOIN head h ON h.num = l.num{_OWNED} WHERE h.num < ?"
+# The left join with nothing keeps the columns of both lists the same.
+_REST = f"""{_HEAD} FROM head h LEFT JOIN live l ON 0{_OWNED}
+    WHERE h.num < ? AND NOT EXISTS (SELECT 1 FROM live WHERE live.num = h.num)"""
+
+
+def read_head(connection: sqlite3.Connection, session_id: str) -> tuple[Head, SqlitePlace] | None:
+    """Return a session's head and place, None where it is unknown."""
+    row = connection.execute(_ONE, (session_id,)).fetchone()
+    return None if row is None else _head(connection, row)
+
+
+def _head(connection: sqlite3.Connection, row: Sequence[Any]) -> tuple[Head, SqlitePlace]:
+    place = _place(row[1:15])
+    damaged = damage_of(read_last_row(connection, place))
+    try:
+        facts = decode_facts(row[16] or b"")
+    except Damage as damage:
+        facts = Facts(agent="")
+        damaged = damaged or f"the facts cannot be read: {damage}"
+    head = Head(
+        session_id=row[0],
+        status=place.status,
+        seq=place.seq,
+        counter=place.counter,
+        oldest_counter=place.oldest_counter,
+        epoch=place.epoch,
+        owner=place.owner,
+        lease_until_ms=None if place.owner is None else row[15] or 0,
+        facts=facts,
+        damaged=damaged,
+    )
+    return head, place
+
+
+def read_heads(connection: sqlite3.Connection, query: HeadQuery) -> list[Head]:
+    """List heads, newest first; each status is read by its own index and the lists are merged."""
+    below = 1 << 62
+    if query.after is not None:
+        found = connection.execute("SELECT num FROM head WHERE sid = ?", (query.after,)).fetchone()
+        if found is None:
+            return []
+        below = found[0]
+    wanted = query.status or frozenset(get_args(SessionStatus))
+    sources = [_pages(connection, query, status, below) for status in sorted(wanted)]
+    rows = heapq.merge(*sources, key=_num, reverse=True)
+    heads = (_head(connection, row)[0] for row in rows)
+    return list(islice((head for head in heads if matches(head, query)), query.limit))
+
+
+def _num(row: Sequence[Any]) -> int:
+    num: int = row[1]
+    return num
+
+
+def _pages(
+    connection: sqlite3.Connection, query: HeadQuery, status: str, below: int
+) -> Iterable[Sequence[Any]]:
+    sql, values = _listing(query, status)
+    size = min(max(query.limit, 1), CHUNK_ROWS)
+    while True:
+        rows = connection.execute(
+            f"{sql} ORDER BY h.num DESC LIMIT ?", (below, *values, size)
+        ).fetchall()
+        yield from rows
+        if len(rows) < size:
+            return
+        below = _num(rows[-1])
+
+
+def _listing(query: HeadQuery, status: str) -> tuple[str, list[object]]:
+    """Return the statement for one status. Facts of running sessions are compared after reading."""
+    if status == "running":
+        return _LIVE, []
+    narrow = query.parent is not None or query.due_before_ms is not None
+    # A unary plus keeps SQLite from preferring the status index to the narrower one.
+    sql, values = f"{_REST} AND {'+' if narrow else ''}h.status = ?", list[object]([status])
+    for column, value in (("agent", query.agent), ("parent", query.parent)):
+        if value is not None:
+            sql, values = f"{sql} AND h.{column} = ?", [*values, value]
+    if query.due_before_ms is not None:
+        sql += " AND h.due_at_ms IS NOT NULL AND h.due_at_ms < ?"
+        values.append(query.due_before_ms)
+    return sql, values
+
+
+# ---------------------------------------------------------------- owners, blobs
+
+
+def read_owners(connection: sqlite3.Connection) -> dict[str, int]:
+    """Return the owners of running sessions and the ends of their leases."""
+    return dict(
+        connection.execute(
+            "SELECT name, lease_until_ms FROM owner WHERE id IN (SELECT owner FROM live)"
+        ).fetchall()
+    )
+
+
+_ORPHANS = """SELECT h.sid FROM live l JOIN head h ON h.num = l.num
+    LEFT JOIN owner o ON o.id = l.owner
+    WHERE o.id IS NULL OR o.lease_until_ms <= ? OR o.name IN (SELECT value FROM json_each(?))
+    ORDER BY l.num LIMIT ?"""
+
+
+def read_orphans(
+    connection: sqlite3.Connection, now_ms: int, dead_json: str, limit: int
+) -> list[str]:
+    """Return running sessions nobody looks after; reads live sessions and owners only."""
+    return [row[0] for row in connection.execute(_ORPHANS, (now_ms, dead_json, limit))]
+
+
+def read_blob(connection: sqlite3.Connection, digest: str) -> tuple[bytes, int] | None:
+    """Return a blob and its check sum."""
+    row = connection.execute("SELECT body, crc FROM blob WHERE digest = ?", (digest,)).fetchone()
+    return None if row is None else (row[0], row[1])

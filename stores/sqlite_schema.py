@@ -1,0 +1,126 @@
+"""The layout of a SQLite store and how a file comes to have it.
+
+``log`` is append-only; each row points to its session's row before it, so no secondary index grows
+with the number of sessions. ``live`` is the small, hot table of sessions somebody owns. ``head`` has
+every session and is written when one is created, parked or over. ``seg`` holds packed rows.
+"""
+
+import os
+import sqlite3
+from pathlib import Path
+
+from .base import StoreUnusable
+
+APPLICATION_ID = 0x556B656D  # "Ukem"
+SCHEMA_VERSION = 1
+SEQ_BITS = 32  # a segment's key is its session's number and its first seq, in one integer
+
+_VERSION_1 = (
+    """CREATE TABLE owner(
+        id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, lease_until_ms INTEGER NOT NULL)""",
+    """CREATE TABLE head(
+        num INTEGER PRIMARY KEY, sid TEXT NOT NULL UNIQUE, status TEXT NOT NULL,
+        epoch INTEGER NOT NULL, seq INTEGER NOT NULL, counter INTEGER NOT NULL,
+        oldest INTEGER NOT NULL, last INTEGER NOT NULL,
+        agent TEXT NOT NULL, parent TEXT, due_at_ms INTEGER, facts BLOB NOT NULL)""",
+    "CREATE INDEX head_status ON head(status, num)",
+    "CREATE INDEX head_parent ON head(parent, num) WHERE parent IS NOT NULL",
+    "CREATE INDEX head_due ON head(due_at_ms) WHERE due_at_ms IS NOT NULL",
+    """CREATE TABLE live(
+        num INTEGER PRIMARY KEY, epoch INTEGER NOT NULL, owner INTEGER NOT NULL,
+        seq INTEGER NOT NULL, counter INTEGER NOT NULL, last INTEGER NOT NULL,
+        facts_at INTEGER NOT NULL)""",
+    """CREATE TABLE log(
+        id INTEGER PRIMARY KEY, prev INTEGER NOT NULL, num INTEGER NOT NULL,
+        seq INTEGER NOT NULL, counter INTEGER NOT NULL, version INTEGER NOT NULL,
+        crc INTEGER NOT NULL, facts BLOB, body BLOB NOT NULL)""",
+    "CREATE TABLE seg(key INTEGER PRIMARY KEY, idx BLOB NOT NULL, body BLOB NOT NULL)",
+    """CREATE TABLE blob(
+        id INTEGER PRIMARY KEY, digest TEXT NOT NULL UNIQUE, crc INTEGER NOT NULL,
+        body BLOB NOT NULL)""",
+    """CREATE TABLE blob_ref(
+        num INTEGER NOT NULL, blob INTEGER NOT NULL, PRIMARY KEY (num, blob)) WITHOUT ROWID""",
+    "CREATE INDEX blob_ref_blob ON blob_ref(blob)",
+)
+
+MIGRATIONS = {0: _VERSION_1}
+"""Statements that lead from schema version k to k+1."""
+
+
+def check_file(path: Path) -> None:
+    """Refuse a path that cannot be a store of this version; touches nothing.
+
+    Raises:
+        StoreUnusable: the message names the path and the way out.
+    """
+    if path.is_dir():
+        raise StoreUnusable(f"{path} is a directory: give the path of a file, as {path / 'x.db'}")
+    if not path.parent.is_dir():
+        raise StoreUnusable(f"the folder {path.parent} does not exist: create it first")
+    if not path.exists():
+        if not os.access(path.parent, os.W_OK | os.X_OK):
+            raise StoreUnusable(f"the folder {path.parent} is not writable: no store made in it")
+        return
+    if not os.access(path, os.R_OK | os.W_OK):
+        raise StoreUnusable(f"{path} is not readable and writable: mend its permissions")
+    try:
+        with path.open("rb") as file:
+            header = file.read(100)
+    except OSError as error:
+        raise StoreUnusable(f"{path} cannot be read: {error.strerror}") from error
+    if header:
+        _check_header(path, header)
+
+
+def _check_header(path: Path, header: bytes) -> None:
+    if not header.startswith(b"SQLite format 3\0"):
+        raise StoreUnusable(f"{path} is not a SQLite file: give another path")
+    if len(header) < 100:
+        raise StoreUnusable(f"{path} is cut off after {len(header)} bytes: restore it from a copy")
+    version, application = (int.from_bytes(header[at : at + 4], "big") for at in (60, 68))
+    # A file that SQLite has just made and not yet filled carries neither number.
+    if application or version:
+        check_numbers(path, application, version)
+
+
+def check_numbers(path: Path, application: int, version: int) -> None:
+    """Refuse another program's file, or one of a newer schema."""
+    if application != APPLICATION_ID:
+        raise StoreUnusable(f"{path} is another program's SQLite file: give another path")
+    if version > SCHEMA_VERSION:
+        raise StoreUnusable(
+            f"{path} was written by a newer version (schema {version}, this one knows up to"
+            f" {SCHEMA_VERSION}): it is left untouched, upgrade to open it"
+        )
+
+
+def check_open(path: Path, connection: sqlite3.Connection) -> None:
+    """Check the numbers again as SQLite sees them, its write-ahead log included."""
+    application = _number(connection, "application_id")
+    version = _number(connection, "user_version")
+    tables = connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0]
+    if application or version or tables:
+        check_numbers(path, application, version)
+
+
+def migrate(connection: sqlite3.Connection) -> None:
+    """Bring the open file to this version, one transaction a step."""
+    while _number(connection, "user_version") < SCHEMA_VERSION:
+        connection.execute("BEGIN IMMEDIATE")
+        try:
+            # Read again under the lock: another process may have been faster.
+            version = _number(connection, "user_version")
+            if version < SCHEMA_VERSION:
+                for statement in MIGRATIONS[version]:
+                    connection.execute(statement)
+                connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+                connection.execute(f"PRAGMA user_version = {version + 1}")
+            connection.execute("COMMIT")
+        finally:
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
+
+
+def _number(connection: sqlite3.Connection, pragma: str) -> int:
+    number: int = connection.execute(f"PRAGMA {pragma}").fetchone()[0]
+    return number
