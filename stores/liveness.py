@@ -58,8 +58,22 @@ def owner_is_dead(owner: str) -> bool:
     here = this_machine()
     if parsed is None or not comparable(parsed, here):
         return False
-    # Own start readable: else /proc shows no processes here, and an absent one proves nothing.
-    return process_start(os.getpid()) is not None and process_start(parsed.pid) != parsed.start
+    try:
+        stat = (_PROC / str(parsed.pid) / "stat").read_text(errors="replace")
+    except OSError:
+        return _is_absent(parsed.pid)
+    return parse_start(stat) != parsed.start
+
+
+def _is_absent(pid: int) -> bool:
+    """Ask the kernel: ``/proc`` may hide the processes of other users."""
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return True
+    except (OSError, OverflowError):
+        return False
+    return False
 
 
 def parse_owner(owner: str) -> Owner | None:

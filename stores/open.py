@@ -1,11 +1,15 @@
 """From what a user writes to a store."""
 
+import re
 from pathlib import Path
 
 from ..supervisor.errors import UsageError
 from .base import Store
 from .memory import MemoryStore
 from .sqlite import Durability, SqliteStore
+
+# One letter and a colon may be a drive.
+_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):")
 
 
 def open_store(where: str | Path | Store, durability: Durability = "full") -> Store:
@@ -21,20 +25,23 @@ def open_store(where: str | Path | Store, durability: Durability = "full") -> St
         return SqliteStore(where, durability=durability)
     if not isinstance(where, str):
         return where
-    scheme, colon, rest = where.partition(":")
-    if colon and scheme == "memory":
-        return MemoryStore(rest)
-    if colon and scheme == "sqlite":
-        # Both sqlite:PATH and the URL form sqlite:///PATH are common.
-        rest = rest[2:] if rest.startswith("//") else rest
-        return _file(where, rest, durability)
-    # A letter and a colon may be a drive; any longer scheme is one we do not know.
-    if colon and len(scheme) > 1 and scheme.isalnum():
-        raise UsageError(
-            f"no store of kind {scheme!r} in {where!r}: give a path, sqlite:PATH, memory: or"
-            " a Store"
-        )
-    return _file(where, where, durability)
+    scheme = _SCHEME.match(where)
+    if scheme is None:
+        return _file(where, where, durability)
+    rest = where[scheme.end() :]
+    match scheme[1].lower():
+        case "memory":
+            return MemoryStore(rest)
+        case "sqlite" if not rest.startswith("//"):
+            return _file(where, rest, durability)
+        case "sqlite":
+            # Others read sqlite:///x as relative; guessing would put the store in another place.
+            raise UsageError(f"{where!r}: write sqlite:PATH, without //")
+        case other:
+            raise UsageError(
+                f"no store of kind {other!r} (in {where!r}): give a path, sqlite:PATH, memory: or"
+                " a Store"
+            )
 
 
 def _file(where: str, path: str, durability: Durability) -> Store:
