@@ -11,7 +11,7 @@ would stop all others. Here each tool has its own limit and the threads are daem
 import asyncio
 import sys
 import threading
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable
 from contextvars import Context, copy_context
 from queue import Empty, SimpleQueue
@@ -61,7 +61,6 @@ class _Job:
         "call",
         "context",
         "done",
-        "ended",
         "error",
         "post",
         "since",
@@ -77,7 +76,6 @@ class _Job:
         self.post = _poster()
         self.done = anyio.Event()
         self.since = anyio.current_time()
-        self.ended = False
         self.abandoned = False
         self.value: object = None
         self.error: BaseException | None = None
@@ -115,6 +113,7 @@ class Threads:
         self._on_late = on_late
         self._limits: dict[str, anyio.CapacityLimiter] = {}
         self._jobs: dict[int, _Job] = {}
+        self._stuck: Counter[str] = Counter()
         self._workers = _Workers()
 
     async def run(
@@ -145,10 +144,13 @@ class Threads:
         if on_start is not None:
             on_start()
         self._workers.submit(job, self._ended)
+        answered = False
         try:
             await job.done.wait()
+            answered = True
         finally:
-            self._let_go(job)
+            if not answered:
+                self._abandon(job)
         if job.error is not None:
             try:
                 raise job.error
@@ -172,19 +174,20 @@ class Threads:
         return self.running()
 
     def _refuse_if_stuck(self, tool: str) -> None:
-        stuck = sum(job.abandoned for job in self._jobs.values() if job.tool == tool)
+        stuck = self._stuck[tool]
         if stuck >= self._per_tool_max:
             raise TransientError(
                 f"tool {tool!r} did not start: all of its {stuck} threads are still busy with "
                 "calls that were cut off"
             )
 
-    def _let_go(self, job: _Job) -> None:
-        """The caller goes on, with the outcome or, if it was cancelled, without."""
-        if not job.done.is_set():
-            job.abandoned = True
-        elif job.abandoned:
+    def _abandon(self, job: _Job) -> None:
+        """The caller was cancelled: it goes on, the body does too, or has ended just now."""
+        job.abandoned = True
+        if job.done.is_set():
             self._report(job)
+        else:
+            self._stuck[job.tool] += 1
 
     def _ended(self, job: _Job) -> None:
         """Take in a finished body; on the event loop."""
@@ -192,6 +195,7 @@ class Threads:
         self._limits[job.tool].release_on_behalf_of(job)
         job.done.set()
         if job.abandoned:
+            self._stuck[job.tool] -= 1
             self._report(job)
 
     def _report(self, job: _Job) -> None:

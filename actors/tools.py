@@ -14,6 +14,7 @@ from .threads import Threads
 
 P = ParamSpec("P")
 R = TypeVar("R")
+R_co = TypeVar("R_co", covariant=True)
 
 # What every provider takes as the name of a tool.
 _NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}\Z")
@@ -21,14 +22,14 @@ _COPIED = ("__module__", "__name__", "__qualname__", "__doc__")
 
 
 @final
-class Tool(Generic[P, R]):
+class Tool(Generic[P, R_co]):
     """A function and its marks; called like the function itself, it is the function itself.
 
     Immutable. ``parameters`` is the JSON Schema the model sees: without ``key`` and without the
     secrets, which the runtime fills in.
     """
 
-    __wrapped__: Callable[P, R]
+    __wrapped__: Callable[P, R_co]
     name: str
     description: str
     marks: Marks
@@ -37,7 +38,7 @@ class Tool(Generic[P, R]):
     _read: Parameters
     _optional: frozenset[str]
 
-    def __init__(self, function: Callable[P, R], name: str, given: Declared) -> None:
+    def __init__(self, function: Callable[P, R_co], name: str, given: Declared) -> None:
         parameters = signature_of(name, function)
         marks = settle(name, given)
         _check_key(name, marks, parameters)
@@ -61,7 +62,7 @@ class Tool(Generic[P, R]):
             ),
         )
 
-    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R_co:
         """Call the function directly: no check, no runtime, no thread."""
         return self.__wrapped__(*args, **kwargs)
 
@@ -117,7 +118,12 @@ class Tool(Generic[P, R]):
                 on_start()
             return await cast(Awaitable[object], function(**given))
         body = functools.partial(function, **given)
-        result = await (threads or Threads()).run(body, tool=self.name, on_start=on_start)
+        pool = threads or Threads()
+        try:
+            result = await pool.run(body, tool=self.name, on_start=on_start)
+        finally:
+            if threads is None:
+                pool.close()
         if inspect.isawaitable(result):
             # A plain wrapper around an async function: its body runs here.
             return await cast(Awaitable[object], result)
