@@ -32,9 +32,7 @@ class _JumpingSelector(selectors.DefaultSelector):
         super().__init__()
         self.now = 0.0
 
-    def select(
-        self, timeout: float | None = None
-    ) -> list[tuple[selectors.SelectorKey, int]]:
+    def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
         ready = super().select(0)
         if ready or timeout is None or timeout <= 0:
             # Without any timer only another thread can wake the loop: wait for it in earnest.

@@ -1,0 +1,212 @@
+"""What one may ask of a supervisor; each call is a script that runs inside of its loop."""
+
+from collections.abc import Callable
+from functools import partial
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from .child import Child
+from .exits import Killed
+from .machine import Call, Machine, Waiting
+from .refusals import (
+    AlreadyPresent,
+    AlreadyStarted,
+    ChildLimitReached,
+    ChildNotFound,
+    ChildRestarting,
+    ChildRunning,
+    InvalidSpec,
+    NotForDynamic,
+    StartFailed,
+    SupervisorGone,
+)
+from .rules import Activity, count
+from .specs import ChildSpec, DynamicSpec, Spec, SupervisorSpec, check_childspecs
+
+Script = Callable[[Machine], Waiting[object]]
+
+
+class ChildInfo(Struct, frozen=True, kw_only=True):
+    """One row of ``which_children``."""
+
+    id: str
+    type: str  # "worker" or "supervisor"
+    activity: Activity
+    incarnation: int
+
+
+class ChildCount(Struct, frozen=True, kw_only=True):
+    """Specifications, running children, and specifications by type."""
+
+    specs: int
+    active: int
+    supervisors: int
+    workers: int
+
+
+def checked(machine: Machine, wanted: Spec | str) -> Spec:
+    """Return the specification of a new child."""
+    spec = machine.spec
+    template = spec.template if isinstance(spec, DynamicSpec) else None
+    if isinstance(wanted, str):
+        if template is None:
+            raise InvalidSpec(
+                f"supervisor {machine.label!r} has no template; give start_child a specification"
+            )
+        return replace(template, id=wanted)
+    if template is not None:
+        raise InvalidSpec(
+            f"supervisor {machine.label!r} has a template; give start_child the id alone"
+        )
+    return check_childspecs((wanted,), spec.auto_shutdown)[0]
+
+
+def admit(machine: Machine, spec: Spec) -> Child:
+    """Put a new child at the end of the list; it is not started yet."""
+    there = machine.kids.get(spec.id)
+    if there is not None:
+        if there.activity is Activity.RUNNING or machine.dynamic:
+            raise AlreadyStarted(there.path)
+        raise AlreadyPresent(there.path)
+    limits = machine.spec
+    children_max = limits.children_max if isinstance(limits, DynamicSpec) else None
+    if children_max is not None and len(machine.kids) >= children_max:
+        raise ChildLimitReached(machine.label, children_max)
+    child = Child(machine, spec)
+    machine.kids[spec.id] = child
+    return child
+
+
+def start_child(wanted: Spec | str) -> Script:
+    def script(machine: Machine) -> Waiting[Child]:
+        child = admit(machine, checked(machine, wanted))
+        failure = yield from machine.start(child)
+        if failure is not None:
+            machine.drop(child, failure)
+            raise StartFailed(child.path, failure)
+        return child
+
+    return script
+
+
+def start_child_soon(machine: Machine, wanted: Spec | str) -> Child:
+    """Admit a child now; it is started at once if the supervisor is not busy."""
+    if not machine.dynamic:
+        raise NotForDynamic("start_child_soon without a dynamic supervisor", machine.label)
+    if not machine.accepting:
+        raise SupervisorGone(machine.label, machine.reason)
+    child = admit(machine, checked(machine, wanted))
+    machine.post(Call(partial(_start_admitted, child), None))
+    return child
+
+
+def _start_admitted(child: Child, machine: Machine) -> Waiting[None]:
+    if machine.kids.get(child.id) is not child:
+        return
+    failure = yield from machine.start(child)
+    if failure is not None:
+        machine.start_soon_failed(child, failure)
+
+
+def find(machine: Machine, id: str) -> Child:
+    child = machine.kids.get(id)
+    if child is None:
+        raise ChildNotFound(id, machine.label)
+    return child
+
+
+def terminate_child(id: str) -> Script:
+    def script(machine: Machine) -> Waiting[None]:
+        child = find(machine, id)
+        yield from machine.stop_child(child)
+        if machine.forgets(child):
+            machine.drop(child, child.final)
+
+    return script
+
+
+def restart_child(id: str) -> Script:
+    def script(machine: Machine) -> Waiting[Child]:
+        child = _find_down(machine, id, "restart_child")
+        failure = yield from machine.start(child)
+        if failure is not None:
+            raise StartFailed(child.path, failure)
+        return child
+
+    return script
+
+
+def delete_child(id: str) -> Script:
+    def script(machine: Machine) -> Waiting[None]:
+        machine.drop(_find_down(machine, id, "delete_child"), None)
+        return
+        yield
+
+    return script
+
+
+def _find_down(machine: Machine, id: str, call: str) -> Child:
+    if machine.dynamic:
+        raise NotForDynamic(call, machine.label)
+    child = find(machine, id)
+    match child.activity:
+        case Activity.RUNNING:
+            raise ChildRunning(child.path)
+        case Activity.RESTARTING:
+            raise ChildRestarting(child.path)
+        case Activity.DOWN:
+            return child
+
+
+def which_children(machine: Machine) -> Waiting[list[ChildInfo]]:
+    return [
+        ChildInfo(
+            id=kid.id,
+            type="supervisor" if kid.is_supervisor else "worker",
+            activity=kid.activity,
+            incarnation=kid.n,
+        )
+        for kid in reversed(list(machine.kids.values()))
+    ]
+    yield
+
+
+def count_children(machine: Machine) -> Waiting[ChildCount]:
+    spec = machine.spec
+    template = isinstance(spec, DynamicSpec) and spec.template is not None
+    rows = ((kid.is_supervisor, kid.activity) for kid in machine.kids.values())
+    return ChildCount(**count(rows, template=template))
+    yield
+
+
+def get_childspec(id: str) -> Script:
+    def script(machine: Machine) -> Waiting[ChildSpec | SupervisorSpec | DynamicSpec]:
+        return find(machine, id).spec
+        yield
+
+    return script
+
+
+def kill_child(machine: Machine, id: str, reason: Killed) -> None:
+    """Cancel now; an end that does not come is declared after the grace time."""
+    life = find(machine, id).life
+    if life is not None and life.alive:
+        life.kill(reason)
+        if life.alive:
+            grace = machine.services.kill_grace_s
+            machine.services.timers.after(grace, lambda: machine.declare_dead(life, grace))
+
+
+def stop_child_soon(machine: Machine, id: str) -> None:
+    """Ask a child to leave, without keeping its supervisor waiting."""
+    child = find(machine, id)
+    life = child.life
+    if life is None or not life.alive:
+        machine.post(Call(terminate_child(id), None))
+        return
+    life.ask_stop()
+    limit = child.spec.shutdown_s
+    if life.alive and isinstance(limit, int | float):
+        wait_s = max(float(limit), machine.services.kill_grace_s)
+        machine.services.timers.after(wait_s, lambda: machine.declare_dead(life, wait_s))

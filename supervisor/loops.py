@@ -1,0 +1,79 @@
+"""The few things anyio does not offer, once for asyncio (and uvloop) and once for trio.
+
+A one-shot future made from the loop itself is several times cheaper than an ``anyio.Event`` per
+sleep. The service task is detached: it is no child of the caller's scopes, so a cancellation of the
+caller reaches the children in order, through their supervisors, and never all at once.
+"""
+
+import asyncio
+from collections.abc import Callable, Coroutine, Generator
+from typing import Any, Protocol
+
+import anyio
+
+Callback = Callable[[], object]
+
+
+class OneShot(Protocol):
+    """A future for one waiter."""
+
+    def done(self) -> bool: ...
+    def set_result(self, result: Any, /) -> None: ...
+    def __await__(self) -> Generator[Any, None, Any]: ...
+
+
+class Loop(Protocol):
+    """What the kernel needs of an event loop."""
+
+    is_trio: bool
+    cancelled: type[BaseException]
+
+    def now(self) -> float: ...
+    def future(self) -> OneShot: ...
+    def call_soon(self, callback: Callback) -> None:
+        """Call back in the next round of the loop."""
+        ...
+
+    def call_from_thread(self, callback: Callback) -> bool:
+        """Call back in the loop's thread; False if the loop is no more."""
+        ...
+
+    def detach(self, coroutine: Coroutine[Any, Any, None], name: str) -> None:
+        """Run a coroutine as a task that nobody's cancellation reaches."""
+        ...
+
+
+class _AsyncioLoop:
+    is_trio = False
+    cancelled: type[BaseException] = asyncio.CancelledError
+    # The loop keeps weak references only.
+    _detached: set[asyncio.Task[None]] = set()  # noqa: RUF012 - shared on purpose
+
+    def __init__(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self.now: Callable[[], float] = self._loop.time
+        self.future: Callable[[], OneShot] = self._loop.create_future
+
+    def call_soon(self, callback: Callback) -> None:
+        self._loop.call_soon(callback)
+
+    def call_from_thread(self, callback: Callback) -> bool:
+        try:
+            self._loop.call_soon_threadsafe(callback)
+        except RuntimeError:  # the loop is closed
+            return False
+        return True
+
+    def detach(self, coroutine: Coroutine[Any, Any, None], name: str) -> None:
+        task = self._loop.create_task(coroutine, name=name)
+        self._detached.add(task)
+        task.add_done_callback(self._detached.discard)
+
+
+def current_loop() -> Loop:
+    """Return the running loop's kind."""
+    if anyio.get_cancelled_exc_class() is not asyncio.CancelledError:
+        from ._trio import TrioLoop
+
+        return TrioLoop()
+    return _AsyncioLoop()

@@ -1,0 +1,122 @@
+"""What all supervisors and children of one kernel share."""
+
+import math
+from collections.abc import Callable, Coroutine
+from contextvars import Context as ContextVars
+from contextvars import copy_context
+from typing import TYPE_CHECKING, Any, Protocol
+
+import structlog
+from anyio.abc import TaskGroup
+
+from .clock import Clock, SystemClock
+from .exits import Classify, Crashed, ExitReason, crashed, members_of
+from .loops import Loop
+from .reports import Progress, Report, StuckChildEnded
+from .timers import Timers
+
+if TYPE_CHECKING:
+    from .child import Child
+
+Canceller = Callable[[], None]
+
+
+class Running(Protocol):
+    """A task of a child, as the kernel's books see it."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def supervisor(self) -> str: ...
+
+
+class Services:
+    """Loop, time, timers, the task group and the books of one kernel."""
+
+    def __init__(
+        self,
+        *,
+        clock: Clock,
+        classify: Classify,
+        clean: Callable[[str], str] | None,
+        on_report: Callable[[Report], None] | None,
+        on_progress: Callable[[Progress], None] | None,
+        kill_grace_s: float,
+    ) -> None:
+        self.clock = clock
+        self.now: Callable[[], float] = clock.now
+        self.timers = Timers()
+        self.kill_grace_s = kill_grace_s
+        self.aborted = False
+        self.live: set[Running] = set()
+        self.zombies: set[Running] = set()
+        self.threads: dict[object, str] = {}
+        self.on_progress = on_progress
+        self._classify = classify
+        self._clean = clean
+        self._on_report = on_report
+        self._group: TaskGroup | None = None
+        self._context: ContextVars = copy_context()
+        self.loop: Loop
+        self.abort: Callable[[], None] = _nothing
+        self.find: Callable[[str], Child | None] = _nobody
+
+    def bind(self, loop: Loop) -> None:
+        """Take up a loop; called once, inside of it, before anything is started."""
+        self.loop = loop
+        self._context = copy_context()
+        if type(self.clock) is SystemClock:
+            # The same time without anyio's look-up of the backend, which costs more than the heap.
+            self.now = loop.now
+
+    def open(self, group: TaskGroup) -> None:
+        self._group = group
+
+    def spawn(self, coroutine: Coroutine[Any, Any, None], name: str) -> Canceller:
+        """Start a task in the kernel's group, with fresh context variables; return its canceller."""
+        if self._group is None or self.aborted:
+            coroutine.close()
+            return _nothing
+        handle = self._group.create_task(coroutine, name=name, context=self._context.copy())
+        return handle.cancel
+
+    def report(self, report: Report) -> None:
+        if self._on_report is not None:
+            self.call(self._on_report, report)
+
+    def progress(self, progress: Progress) -> None:
+        if self.on_progress is not None:
+            self.call(self.on_progress, progress)
+
+    def call(self, callback: Callable[..., object], *args: object) -> None:
+        """Call what the embedding program gave us."""
+        try:
+            callback(*args)
+        except Exception as error:  # noqa: BLE001
+            # Boundary: a fault in a listener must not leave a supervisor half way.
+            name = getattr(callback, "__qualname__", repr(callback))
+            structlog.get_logger("ukemi.supervisor").error(
+                "callback.failed", callback=name, error_type=type(error).__name__
+            )
+
+    def explain(self, error: BaseException) -> Crashed:
+        """Make a record of an exception, cancellations in it left out."""
+        members = members_of(error)
+        errors = [each for each in members if not isinstance(each, self.loop.cancelled)]
+        return crashed(errors or members, self._classify, self._clean)
+
+    def zombie_ended(self, task: Running, reason: ExitReason) -> None:
+        self.zombies.discard(task)
+        self.live.discard(task)
+        self.report(StuckChildEnded(supervisor=task.supervisor, child=task.name, reason=reason))
+
+    def deadline(self, seconds: float | None) -> float:
+        return math.inf if seconds is None else self.now() + seconds
+
+
+def _nothing() -> None:
+    return None
+
+
+def _nobody(_path: str) -> None:
+    return None

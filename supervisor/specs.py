@@ -1,0 +1,269 @@
+"""Specifications: what to start, when to restart, how long to wait. Checked when they are made."""
+
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from enum import Enum, StrEnum
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+from msgspec import Struct
+
+from .errors import ErrorClass
+from .exits import ExitReason
+from .refusals import InvalidSpec
+
+if TYPE_CHECKING:
+    from .context import Context
+
+
+class RestartType(StrEnum):
+    """When a child that ended is started again."""
+
+    PERMANENT = "permanent"  # always
+    TRANSIENT = "transient"  # after an abnormal end only
+    TEMPORARY = "temporary"  # never, and its specification is forgotten
+
+
+class Strategy(StrEnum):
+    """Whom the restart of one child concerns."""
+
+    ONE_FOR_ONE = "one_for_one"
+    ONE_FOR_ALL = "one_for_all"
+    REST_FOR_ONE = "rest_for_one"
+
+
+class AutoShutdown(StrEnum):
+    """Whether the end of significant children ends their supervisor."""
+
+    NEVER = "never"
+    ANY_SIGNIFICANT = "any_significant"
+    ALL_SIGNIFICANT = "all_significant"
+
+
+class Brutal(Enum):
+    """Type of ``BRUTAL_KILL``."""
+
+    KILL = "brutal_kill"
+
+
+BRUTAL_KILL: Final = Brutal.KILL
+ShutdownTime = float | None | Literal[Brutal.KILL]
+
+
+def _refuse_unless(good: bool, message: str) -> None:
+    if not good:
+        raise InvalidSpec(message)
+
+
+class RestartRule(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One row of a restart table: what to do after a crash of this class.
+
+    The wait before the k-th restart in a row is ``delay_s_first * 2 ** (k - 1)`` seconds, at most
+    ``delay_s_max``. A life of at least ``delay_s_max`` seconds begins a new row.
+    """
+
+    restart: bool
+    delay_s_first: float = 0.0
+    delay_s_max: float = 30.0
+
+    def __post_init__(self) -> None:
+        _refuse_unless(
+            0 <= self.delay_s_first <= self.delay_s_max,
+            f"delay_s_first={self.delay_s_first} must lie between 0 and "
+            f"delay_s_max={self.delay_s_max}",
+        )
+
+
+RestartTable = Mapping[ErrorClass, RestartRule]
+Restart = RestartType | RestartTable
+
+
+class ChildSpec(Struct, frozen=True, kw_only=True, gc=False):
+    """A child that is an async function.
+
+    Args:
+        id: unique among its siblings, without ``/``.
+        start: the body. The child lives for as long as it runs.
+        restart: a restart type, or a table by error class. With a table a normal end is final, and
+            a class that is missing is not restarted.
+        shutdown_s: seconds between the request to stop and giving the child up. None: no limit.
+            ``BRUTAL_KILL``: cancelled as killed, and given up after the kernel's ``kill_grace_s``.
+        significant: its end may end the supervisor, see ``AutoShutdown``.
+        wait_ready: the start is done when the body calls ``ctx.ready()``, and fails if it raises
+            or returns before. Otherwise it is done at once.
+        start_s_max: seconds within which the body must be ready. None: no limit.
+        mailbox_max: messages that may wait; more are refused.
+        on_demand: hold no task while idle. A message starts the body; when it returns the child
+            is idle again, up to the next message. Ends only by an error or by being stopped.
+    """
+
+    id: str
+    start: "Callable[[Context[Any]], Awaitable[object]]"
+    restart: Restart = RestartType.PERMANENT
+    shutdown_s: ShutdownTime = 5.0
+    significant: bool = False
+    wait_ready: bool = False
+    start_s_max: float | None = None
+    mailbox_max: int = 1024
+    on_demand: bool = False
+
+    def __post_init__(self) -> None:
+        _check_child(self.id, self.restart, self.shutdown_s, self.significant)
+        name = self.id
+        _refuse_unless(
+            callable(self.start), f"child {name!r}: start={self.start!r} cannot be called"
+        )
+        _refuse_unless(
+            self.mailbox_max >= 1, f"child {name!r}: mailbox_max={self.mailbox_max} is below 1"
+        )
+        _refuse_unless(
+            self.start_s_max is None or (self.wait_ready and self.start_s_max >= 0),
+            f"child {name!r}: start_s_max={self.start_s_max} needs wait_ready=True and seconds >= 0",
+        )
+        _refuse_unless(
+            not (self.on_demand and self.wait_ready),
+            f"child {name!r}: on_demand=True is ready at once; leave wait_ready out",
+        )
+
+
+class SupervisorSpec(Struct, frozen=True, kw_only=True):
+    """A supervisor over a fixed list of children; as a child itself, it is of type supervisor.
+
+    Args:
+        children: in start order. A function is called at every start of this supervisor; what it
+            raises fails that start, ``IgnoreStart`` leaves the supervisor out.
+        intensity: more than this many restarts within ``period_s`` seconds end the supervisor.
+            None: no limit.
+        shutdown_s: as for a child; None (default) gives its children the time they need.
+    """
+
+    id: str
+    children: "Children" = ()
+    strategy: Strategy = Strategy.ONE_FOR_ONE
+    intensity: int | None = 1
+    period_s: float = 5.0
+    auto_shutdown: AutoShutdown = AutoShutdown.NEVER
+    restart: Restart = RestartType.PERMANENT
+    shutdown_s: ShutdownTime = None
+    significant: bool = False
+
+    def __post_init__(self) -> None:
+        _check_child(self.id, self.restart, self.shutdown_s, self.significant)
+        _check_flags(self.id, self.intensity, self.period_s, self.auto_shutdown)
+        _refuse_unless(
+            _is_a(self.strategy, Strategy),
+            f"supervisor {self.id!r}: strategy={self.strategy!r} is no Strategy",
+        )
+        if not callable(self.children):
+            check_childspecs(self.children, self.auto_shutdown)
+
+
+class DynamicSpec(Struct, frozen=True, kw_only=True):
+    """A supervisor whose children come by ``start_child`` and are forgotten when they end.
+
+    Children are independent of one another, and are stopped all at the same time.
+
+    Args:
+        intensity: limit for all children together; beyond it the supervisor ends and its parent
+            decides, so a mass failure is not restarted for ever. None: no such limit.
+        child_intensity: restarts of one child within ``child_period_s`` seconds; beyond it that
+            child is given up and the supervisor goes on. None: no such limit.
+        children_max: children at one time, restarting ones included. None: no limit.
+        template: one specification for all; ``start_child`` then takes the id of an instance.
+        initial: children to begin with, asked for at every start of this supervisor.
+        on_give_up: called with id and reason of a child that ended abnormally for good.
+    """
+
+    id: str
+    intensity: int | None = 3
+    period_s: float = 5.0
+    child_intensity: int | None = None
+    child_period_s: float = 5.0
+    children_max: int | None = None
+    template: "ChildSpec | SupervisorSpec | None" = None
+    initial: "Callable[[], Iterable[ChildSpec | SupervisorSpec]] | None" = None
+    on_give_up: "Callable[[str, ExitReason], None] | None" = None
+    auto_shutdown: AutoShutdown = AutoShutdown.NEVER
+    restart: Restart = RestartType.PERMANENT
+    shutdown_s: ShutdownTime = None
+    significant: bool = False
+
+    def __post_init__(self) -> None:
+        _check_child(self.id, self.restart, self.shutdown_s, self.significant)
+        _check_flags(self.id, self.intensity, self.period_s, self.auto_shutdown)
+        _check_flags(self.id, self.child_intensity, self.child_period_s, self.auto_shutdown)
+        _refuse_unless(
+            self.children_max is None or self.children_max >= 0,
+            f"supervisor {self.id!r}: children_max={self.children_max} is below 0",
+        )
+        if self.template is not None:
+            check_childspecs((self.template,), self.auto_shutdown)
+
+
+Spec = ChildSpec | SupervisorSpec | DynamicSpec
+Children = tuple[Spec, ...] | Callable[[], Iterable[Spec]]
+
+
+def check_childspecs(
+    specs: Iterable[Spec], auto_shutdown: AutoShutdown = AutoShutdown.NEVER
+) -> tuple[Spec, ...]:
+    """Check a list of children without starting anything, and return it.
+
+    Raises:
+        InvalidSpec: two share an id, one is no specification, or one is significant where nothing
+            can come of it.
+    """
+    seen: set[str] = set()
+    found = tuple(specs)
+    for spec in found:
+        if not _is_a(spec, ChildSpec, SupervisorSpec, DynamicSpec):
+            raise InvalidSpec(f"{spec!r} is no ChildSpec, SupervisorSpec or DynamicSpec")
+        _refuse_unless(spec.id not in seen, f"two children have the id {spec.id!r}")
+        _refuse_unless(
+            not (spec.significant and auto_shutdown is AutoShutdown.NEVER),
+            f"child {spec.id!r} is significant, but auto_shutdown of its supervisor is never",
+        )
+        seen.add(spec.id)
+    return found
+
+
+def _is_a(value: object, *kinds: type) -> bool:
+    """Check a type that annotations promise already; they are not enforced."""
+    return isinstance(value, kinds)
+
+
+def _check_child(id: object, restart: object, shutdown_s: object, significant: bool) -> None:
+    _refuse_unless(
+        isinstance(id, str) and id != "" and "/" not in id,
+        f"id={id!r} must be a text that is not empty and has no '/'",
+    )
+    _refuse_unless(
+        isinstance(restart, RestartType | Mapping),
+        f"child {id!r}: restart={restart!r} is neither a RestartType nor a table by error class",
+    )
+    _refuse_unless(
+        shutdown_s is None or shutdown_s is BRUTAL_KILL or _seconds(shutdown_s),
+        f"child {id!r}: shutdown_s={shutdown_s!r} must be seconds >= 0, None or BRUTAL_KILL",
+    )
+    _refuse_unless(
+        _is_a(significant, bool) and not (significant and restart is RestartType.PERMANENT),
+        f"child {id!r}: a permanent child never ends for good, so it cannot be significant",
+    )
+
+
+def _seconds(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and value >= 0
+
+
+def _check_flags(id: str, intensity: object, period_s: object, auto_shutdown: object) -> None:
+    _refuse_unless(
+        intensity is None
+        or (isinstance(intensity, int) and not isinstance(intensity, bool) and intensity >= 0),
+        f"supervisor {id!r}: intensity={intensity!r} must be an integer >= 0 or None",
+    )
+    _refuse_unless(
+        _seconds(period_s) and period_s != 0,
+        f"supervisor {id!r}: period_s={period_s!r} must be seconds above 0",
+    )
+    _refuse_unless(
+        isinstance(auto_shutdown, AutoShutdown),
+        f"supervisor {id!r}: auto_shutdown={auto_shutdown!r} is no AutoShutdown",
+    )
