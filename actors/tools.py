@@ -30,6 +30,7 @@ class Tool(Generic[P, R_co]):
     """
 
     __wrapped__: Callable[P, R_co]
+    __name__: str
     name: str
     description: str
     marks: Marks
