@@ -23,7 +23,6 @@ from .base import (
     HeadQuery,
     Leave,
     Pack,
-    RecordTooNew,
     Renew,
     Rewrite,
     Row,
@@ -45,6 +44,7 @@ from .rules import (
     refuse_append,
     refuse_claim,
     refuse_create,
+    refuse_pack,
     refuse_rewrite,
 )
 
@@ -214,9 +214,9 @@ class MemoryStore:
                 _raise(refuse_claim(place, write, lease))
                 place.epoch, place.owner, place.status = place.epoch + 1, owner, "running"
             case Pack():
-                pass
+                _raise(refuse_pack(place, write))
             case Rewrite():
-                _raise(refuse_rewrite(place, write))
+                _raise(refuse_rewrite(place, write, self.conversions.version))
                 self._rewrite(session, write)
             case _:
                 assert_never(write)
@@ -236,9 +236,6 @@ class MemoryStore:
             place.owner = None
 
     def _rewrite(self, session: _Session, write: Rewrite) -> None:
-        newest = max(row.version for row in write.rows)
-        if newest > self.conversions.version:
-            raise RecordTooNew(f"session {write.session_id}: rewritten rows of version {newest}")
         session.rows = [stored(row) for row in write.rows]
         session.place.oldest_counter = write.oldest_counter
         freed = session.blobs - write.blobs

@@ -19,6 +19,8 @@ from .base import (
     Fenced,
     Head,
     HeadQuery,
+    Pack,
+    RecordTooNew,
     Rewrite,
     SessionDamaged,
     SessionOwned,
@@ -104,8 +106,13 @@ def refuse_claim(place: Place, write: Claim, lease_until_ms: int | None) -> Stor
     )
 
 
-def refuse_rewrite(place: Place, write: Rewrite) -> StoreError | None:
-    """Say why a journal must not be replaced, or None."""
+def refuse_pack(place: Place, write: Pack) -> StoreError | None:
+    """Say why rows must not be packed, or None."""
+    return None if place.damaged is None else _damaged(write.session_id, place.damaged)
+
+
+def refuse_rewrite(place: Place, write: Rewrite, version: int) -> StoreError | None:
+    """Say why a journal must not be replaced, or None. ``version`` is the newest known."""
     session_id = write.session_id
     if place.damaged is not None:
         return _damaged(session_id, place.damaged)
@@ -115,6 +122,9 @@ def refuse_rewrite(place: Place, write: Rewrite) -> StoreError | None:
         return Conflict(
             f"session {session_id}: rewritten from row {write.seq}, but row {place.seq} is stored"
         )
+    newest = max((row.version for row in write.rows), default=0)
+    if newest > version:
+        return RecordTooNew(f"session {session_id}: rewritten rows are of version {newest}")
     return _refuse_rows(place, write)
 
 

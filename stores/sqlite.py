@@ -35,6 +35,7 @@ from .base import (
 from .evolution import CURRENT, Conversions
 from .rules import assemble
 from .sqlite_rows import (
+    is_broken,
     read_blob,
     read_head,
     read_heads,
@@ -55,7 +56,6 @@ WAL_PAGES_MAX = 4000  # about 16 MB; then a commit also moves them into the main
 WRITER_CACHE_KB, READER_CACHE_KB = 65_536, 16_384
 LOCK_PAUSE_S_FIRST, LOCK_PAUSE_S_MAX = 0.0005, 0.02
 _LOCKED = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
-_BROKEN = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 
 
 class _Channel(aiosqlite.Connection):
@@ -124,6 +124,8 @@ class SqliteStore:
             connection = sqlite3.connect(
                 self.path, isolation_level=None, timeout=timeout_s, cached_statements=256
             )
+            # Damaged text must show as what it is, not as an error of the driver.
+            connection.text_factory = _decode
             try:
                 set_up(connection)
             except BaseException:
@@ -202,11 +204,11 @@ class SqliteStore:
     def _failure(self, error: sqlite3.Error, session_id: str = "") -> StoreError:
         """Say an error of SQLite in our words."""
         code = _code(error)
-        if code in _BROKEN and session_id:
+        if is_broken(error) and session_id:
             return SessionDamaged(
                 f"session {session_id} in {self.name} cannot be read from the file: {error}"
             )
-        if code in _BROKEN:
+        if is_broken(error):
             return StoreUnusable(f"{self.name} is damaged: {error}; restore it from a copy")
         if code in _LOCKED:
             return StoreFailed(
@@ -229,7 +231,7 @@ class SqliteStore:
             raise
         if loaded.lost is not None:
             self._known.damaged.setdefault(session_id, loaded.lost)
-        elif upto is None:
+        elif upto is None and not fallback:
             self._known.damaged.pop(session_id, None)
         return loaded
 
@@ -260,7 +262,11 @@ class SqliteStore:
         return found[0]
 
     async def heads(self, query: HeadQuery) -> list[Head]:
-        return await self._read(partial(read_heads, query=query))
+        heads = await self._read(partial(read_heads, query=query))
+        for head in heads:
+            if head.damaged is not None:
+                self._known.damaged.setdefault(head.session_id, head.damaged)
+        return heads
 
     async def owners(self) -> dict[str, int]:
         return await self._read(read_owners)
@@ -274,7 +280,7 @@ class SqliteStore:
         if found is None:
             raise BlobUnknown(f"no blob {digest} is kept in {self.name}")
         body, crc = found
-        if crc32(body) != crc:
+        if type(body) is not bytes or crc32(body) != crc:
             raise SessionDamaged(f"blob {digest} in {self.name} cannot be read: its bytes changed")
         return body
 
@@ -289,6 +295,10 @@ class SqliteStore:
             raise self._failure(error, session_id) from error
         except UnicodeEncodeError:
             raise self._unknown(ascii(session_id)) from None
+
+
+def _decode(text: bytes) -> str:
+    return text.decode("utf-8", "replace")
 
 
 def _snapshot(connection: sqlite3.Connection, job: Callable[[sqlite3.Connection], T]) -> T:

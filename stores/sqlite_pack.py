@@ -7,10 +7,10 @@ from .base import Rewrite, SessionDamaged
 from .encoding import (
     SEGMENT_BYTES_MAX,
     SEGMENT_ROWS_MAX,
+    Damage,
     Segment,
     StoredRow,
     pack_rows,
-    unpack_rows,
 )
 from .rules import damage_of
 from .sqlite_rows import (
@@ -18,6 +18,7 @@ from .sqlite_rows import (
     chunks,
     last_segment,
     marks,
+    open_segment,
     read_chain,
     segment_keys,
 )
@@ -64,8 +65,11 @@ def _open_segment(
         or sum(entry[4] for entry in index.rows) >= SEGMENT_BYTES_MAX
     ):
         return None, index.rows[-1][0], []
-    body = connection.execute("SELECT body FROM seg WHERE key = ?", (key,)).fetchone()[0]
-    return key, index.before, list(unpack_rows(index, body))
+    row = connection.execute("SELECT idx, body FROM seg WHERE key = ?", (key,)).fetchone()
+    try:
+        return key, index.before, open_segment(*row)[1]
+    except Damage as damage:
+        raise SessionDamaged(f"the last segment cannot be read: {damage}") from damage
 
 
 def rewrite(

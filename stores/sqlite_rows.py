@@ -26,6 +26,8 @@ from .sqlite_schema import SEQ_BITS
 
 CHUNK_ROWS = 256
 
+_STATUSES = frozenset(get_args(SessionStatus))
+
 T = TypeVar("T")
 
 
@@ -91,23 +93,29 @@ def read_places(
 
 
 def _place(row: Sequence[Any]) -> SqlitePlace:
+    """Make a place of the columns of ``_PLACE``; whatever they are not is damage, told with it."""
     num, status, epoch, seq, counter, oldest, last = row[:7]
-    if row[7] is None:
+    facts_at, owner_num, owner = 0, 0, None
+    if row[7] is not None:
+        status = "running"
+        epoch, seq, counter, last, facts_at, owner_num, owner = row[7:]
+        owner = owner or f"unknown owner {owner_num}"
+    numbers = (num, epoch, seq, counter, oldest, last, facts_at, owner_num)
+    if not all(type(number) is int for number in numbers) or status not in _STATUSES:
         return SqlitePlace(
-            num=num,
-            status=status,
+            num=num if type(num) is int else 0,
+            status="stopped",
             owner=None,
-            epoch=epoch,
-            seq=seq,
-            counter=counter,
-            oldest_counter=oldest,
-            last=last,
+            epoch=0,
+            seq=0,
+            counter=0,
+            last=0,
+            damaged="its head cannot be read",
         )
-    epoch, seq, counter, last, facts_at, owner_num, owner = row[7:]
     return SqlitePlace(
         num=num,
-        status="running",
-        owner=owner or f"unknown owner {owner_num}",
+        status=status,
+        owner=owner,
         epoch=epoch,
         seq=seq,
         counter=counter,
@@ -131,7 +139,7 @@ def read_facts(connection: sqlite3.Connection, place: SqlitePlace) -> bytes:
     if place.facts_at:
         sql, key = "SELECT facts FROM log WHERE id = ?", place.facts_at
     row = connection.execute(sql, (key,)).fetchone()
-    return b"" if row is None or row[0] is None else bytes(row[0])
+    return row[0] if row is not None and isinstance(row[0], bytes) else b""
 
 
 # ---------------------------------------------------------------- journals
@@ -157,13 +165,18 @@ def read_chain(
     if not place.last:
         return [], []
     found = connection.execute(_CHAIN, (place.last, place.num, place.num)).fetchall()
-    found.sort(key=_seq)
-    return [StoredRow(*row[:5]) for row in found], [row[5] for row in found]
+    # From newest to oldest; not sorted by seq, which may be what is damaged.
+    found.reverse()
+    return [_row(row[:5]) for row in found], [row[5] for row in found]
 
 
-def _seq(row: Sequence[Any]) -> int:
-    seq: int = row[0]
-    return seq
+def _row(values: Sequence[Any]) -> StoredRow:
+    """Make a row of five columns; values that are not of the right type never fit their sum."""
+    *numbers, body = values
+    if type(body) is bytes and all(type(number) is int for number in numbers):
+        return StoredRow(*values)
+    seq, counter = (value if type(value) is int else 0 for value in numbers[:2])
+    return StoredRow(seq, counter, 0, -1, b"")
 
 
 def read_journal(
@@ -178,9 +191,9 @@ def read_journal(
     if journal.broken is not None:
         return journal
     rows, _ = read_chain(connection, place)
-    if scan and not _continues(journal.rows, rows):
+    if scan and not _continues(journal.rows, rows, place.seq):
         found = connection.execute(_SCAN, (place.num,)).fetchall()
-        rows = [StoredRow(*row[:5]) for row in found]
+        rows = [_row(row[:5]) for row in found]
     for row in rows:
         expected = journal.rows[-1].seq + 1 if journal.rows else 1
         if row.seq != expected:
@@ -190,9 +203,9 @@ def read_journal(
     return journal
 
 
-def _continues(packed: list[StoredRow], rows: list[StoredRow]) -> bool:
-    expected = packed[-1].seq + 1 if packed else 1
-    return [row.seq for row in rows] == list(range(expected, expected + len(rows)))
+def _continues(packed: list[StoredRow], rows: list[StoredRow], last: int) -> bool:
+    first = packed[-1].seq + 1 if packed else 1
+    return [row.seq for row in rows] == list(range(first, last + 1))
 
 
 def _read_segments(connection: sqlite3.Connection, num: int) -> Journal:
@@ -201,8 +214,8 @@ def _read_segments(connection: sqlite3.Connection, num: int) -> Journal:
         "SELECT key, idx, body FROM seg WHERE key BETWEEN ? AND ? ORDER BY key", segment_keys(num)
     ):
         try:
-            index = read_index(idx)
-        except Damage:
+            index, rows = open_segment(idx, body)
+        except (Damage, TypeError):
             first = key & ((1 << SEQ_BITS) - 1)
             journal.broken = f"the segment from row {first} on cannot be read"
             return journal
@@ -210,8 +223,20 @@ def _read_segments(connection: sqlite3.Connection, num: int) -> Journal:
         if index.before != last:
             journal.broken = f"rows {last + 1} to {index.before} are missing"
             return journal
-        journal.rows.extend(unpack_rows(index, body))
+        journal.rows.extend(rows)
     return journal
+
+
+def open_segment(idx: bytes, body: bytes) -> tuple[SegmentIndex, list[StoredRow]]:
+    """Return a segment's index and rows.
+
+    Raises:
+        Damage: neither can be read; damage to single rows shows in their check sums instead.
+    """
+    index = read_index(idx)
+    if type(body) is not bytes or len(body) != sum(entry[4] for entry in index.rows):
+        raise Damage("segment body is not what the index says")
+    return index, list(unpack_rows(index, body))
 
 
 def read_last_row(connection: sqlite3.Connection, place: SqlitePlace) -> StoredRow | None:
@@ -221,14 +246,32 @@ def read_last_row(connection: sqlite3.Connection, place: SqlitePlace) -> StoredR
             "SELECT seq, counter, version, crc, body FROM log WHERE id = ? AND num = ?",
             (place.last, place.num),
         ).fetchone()
-        return None if row is None or row[0] != place.seq else StoredRow(*row)
+        return None if row is None or row[0] != place.seq else _row(row)
     found = last_segment(connection, place.num)
     if found is None or found[1].rows[-1][0] != place.seq:
         return None
     key, index = found
     seq, counter, version, crc, length = index.rows[-1]
     body = connection.execute("SELECT substr(body, 1, ?) FROM seg WHERE key = ?", (length, key))
-    return StoredRow(seq, counter, version, crc, body.fetchone()[0])
+    return _row((seq, counter, version, crc, body.fetchone()[0]))
+
+
+def examine(connection: sqlite3.Connection, place: SqlitePlace) -> str | None:
+    """Say what is wrong with a session as far as its head and newest row show, or None."""
+    if place.damaged is not None:
+        return place.damaged
+    try:
+        return damage_of(read_last_row(connection, place))
+    except sqlite3.DatabaseError as error:
+        if not is_broken(error):
+            raise
+        return f"checkpoint {place.counter} (row {place.seq}) lies on a damaged page"
+
+
+def is_broken(error: sqlite3.Error) -> bool:
+    """Tell whether the file's own structure is damaged."""
+    code = int(getattr(error, "sqlite_errorcode", 0)) & 0xFF
+    return code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 
 
 def last_segment(connection: sqlite3.Connection, num: int) -> tuple[int, SegmentIndex] | None:
@@ -239,7 +282,7 @@ def last_segment(connection: sqlite3.Connection, num: int) -> tuple[int, Segment
     ).fetchone()
     try:
         return None if row is None else (int(row[0]), read_index(row[1]))
-    except Damage:
+    except (Damage, TypeError):
         return None
 
 
@@ -264,10 +307,10 @@ def read_head(connection: sqlite3.Connection, session_id: str) -> tuple[Head, Sq
 
 def _head(connection: sqlite3.Connection, row: Sequence[Any]) -> tuple[Head, SqlitePlace]:
     place = _place(row[1:15])
-    damaged = damage_of(read_last_row(connection, place))
+    damaged = examine(connection, place)
     try:
         facts = decode_facts(row[16] or b"")
-    except Damage as damage:
+    except (Damage, TypeError) as damage:
         facts = Facts(agent="")
         damaged = damaged or f"the facts cannot be read: {damage}"
     head = Head(

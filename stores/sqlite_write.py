@@ -23,24 +23,25 @@ from .base import (
     Facts,
     Leave,
     Pack,
-    RecordTooNew,
     Renew,
     Rewrite,
+    SessionDamaged,
     SessionExists,
     SessionUnknown,
     Write,
     Written,
 )
 from .encoding import Damage, decode_facts, encode_facts, row_crc, stored, unknown_facts
-from .rules import damage_of, refuse_append, refuse_claim, refuse_create, refuse_rewrite
+from .rules import refuse_append, refuse_claim, refuse_create, refuse_pack, refuse_rewrite
 from .sqlite_pack import pack, rewrite
 from .sqlite_rows import (
     CHUNK_ROWS,
     SqlitePlace,
     chunks,
+    examine,
+    is_broken,
     marks,
     read_facts,
-    read_last_row,
     read_lease,
     read_places,
 )
@@ -105,9 +106,18 @@ def commit(
     """
     try:
         return _transaction(connection, known, version, begin, writes, careful=False)
-    except CULPRIT_ERRORS:
+    except (*CULPRIT_ERRORS, sqlite3.DatabaseError) as error:
+        if not _is_culprits(error):
+            raise
         # Rare: again from the start, each write in a savepoint of its own.
         return _transaction(connection, known, version, begin, writes, careful=True)
+
+
+def _is_culprits(error: Exception) -> bool:
+    """Tell whether a single write can be at fault: a bad value, or a damaged page it needs."""
+    if isinstance(error, sqlite3.DatabaseError) and is_broken(error):
+        return True
+    return isinstance(error, CULPRIT_ERRORS)
 
 
 def _transaction(
@@ -139,6 +149,13 @@ def _transaction(
                 connection.execute("ROLLBACK")
     batch.settle()
     return results
+
+
+def _blame(write: Write, error: Exception) -> UkemiError:
+    if isinstance(error, sqlite3.DatabaseError) and is_broken(error):
+        name = getattr(write, "session_id", "") or getattr(write, "owner", "")
+        return SessionDamaged(f"session {name} is damaged and left untouched: {error}")
+    return BadRecord(f"cannot be stored: {type(error).__name__}")
 
 
 class Batch:
@@ -196,7 +213,7 @@ class Batch:
 
     def _examine(self, place: SqlitePlace) -> None:
         """Look at the last row and the facts of a session that is new to this process."""
-        place.damaged = damage_of(read_last_row(self.connection, place))
+        place.damaged = examine(self.connection, place)
         try:
             place.extra = unknown_facts(read_facts(self.connection, place))
         except Damage:
@@ -215,10 +232,12 @@ class Batch:
             self.fetch([write])
             result = self.do(write)
             self.flush()
-        except CULPRIT_ERRORS as error:
+        except (*CULPRIT_ERRORS, sqlite3.DatabaseError) as error:
+            if not _is_culprits(error):
+                raise
             self.connection.execute("ROLLBACK TO one")
             self._drop()
-            result = BadRecord(f"cannot be stored: {type(error).__name__}")
+            result = _blame(write, error)
         self.connection.execute("RELEASE one")
         return result
 
@@ -386,8 +405,8 @@ class Batch:
     def _claim(self, write: Claim) -> Written:
         place = self._place(write.session_id)
         lease = read_lease(self.connection, place.owner_num) if place.owner_num else None
-        if place.damaged is None and not self._pending(place):
-            place.damaged = damage_of(read_last_row(self.connection, place))
+        if not self._pending(place):
+            place.damaged = examine(self.connection, place)
         refusal = refuse_claim(place, write, lease)
         if refusal is not None:
             return refusal
@@ -437,15 +456,13 @@ class Batch:
 
     def _repack(self, write: Pack | Rewrite) -> Written:
         place = self._place(write.session_id)
-        if isinstance(write, Rewrite):
-            refusal = refuse_rewrite(place, write)
-            if refusal is not None:
-                return refusal
-            newest = max(row.version for row in write.rows)
-            if newest > self.version:
-                return RecordTooNew(
-                    f"session {write.session_id}: rewritten rows are of version {newest}"
-                )
+        refusal = (
+            refuse_pack(place, write)
+            if isinstance(write, Pack)
+            else refuse_rewrite(place, write, self.version)
+        )
+        if refusal is not None:
+            return refusal
         # Both read the session's rows, so what is gathered goes in first.
         self.flush()
         if place.facts_at:
@@ -457,6 +474,3 @@ class Batch:
             rewrite(self.connection, place, write, [stored(row) for row in write.rows])
         place.last = 0
         return Done(place.epoch, place.seq)
-
-
-__all__ = ["CULPRIT_ERRORS", "Known", "commit"]

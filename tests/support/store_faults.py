@@ -1,12 +1,16 @@
-"""A store that fails, hangs or tells on its k-th call, by plan."""
+"""A store that fails, hangs or tells on its k-th call, by plan; and bytes damaged on purpose."""
 
+import sqlite3
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from typing import Literal
 
 import anyio
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from ukemi.stores.base import Head, HeadQuery, Store, StoredSession, StoreFailed, Write, Written
+from ukemi.stores.memory import MemoryStore
+from ukemi.stores.sqlite import SqliteStore
 
 When = Literal["before", "after"]
 Hook = Callable[[int, When], None]
@@ -107,3 +111,33 @@ class FaultyStore:
                 await self._released.wait()
             if fault.error is not None:
                 raise fault.error
+
+
+def damage(store: Store, session_id: str, seq: int, body: bytes = b"\xde\xad\xbe\xef") -> None:
+    """Replace the body of a stored, unpacked row by other bytes, behind the store's back."""
+    if isinstance(store, MemoryStore):
+        rows = store._data.sessions[session_id].rows  # pyright: ignore[reportPrivateUsage]
+        at = next(at for at, row in enumerate(rows) if row.seq == seq)
+        rows[at] = structs.replace(rows[at], body=body)
+        return
+    assert isinstance(store, SqliteStore)
+    with closing(sqlite3.connect(store.path)) as connection, connection:
+        changed = connection.execute(
+            "UPDATE log SET body = ? WHERE seq = ? AND num = (SELECT num FROM head WHERE sid = ?)",
+            (body, seq, session_id),
+        )
+        assert changed.rowcount == 1, f"{session_id} has no unpacked row {seq}"
+
+
+def stored_body(store: Store, session_id: str, seq: int) -> bytes:
+    """Return the bytes of a stored, unpacked row as they lie there."""
+    if isinstance(store, MemoryStore):
+        rows = store._data.sessions[session_id].rows  # pyright: ignore[reportPrivateUsage]
+        return next(row.body for row in rows if row.seq == seq)
+    assert isinstance(store, SqliteStore)
+    with closing(sqlite3.connect(store.path)) as connection:
+        (body,) = connection.execute(
+            "SELECT body FROM log WHERE seq = ? AND num = (SELECT num FROM head WHERE sid = ?)",
+            (seq, session_id),
+        ).fetchone()
+        return bytes(body)
