@@ -64,14 +64,6 @@ class Budget(Struct, frozen=True, kw_only=True):
         return {name: value for name, value in values if value is not None}
 
 
-def budget_from(limits: Mapping[str, float]) -> Budget:
-    """Return the budget that has these limits and no others."""
-    return Budget(**{name: limits.get(name) for name in LIMITS})  # type: ignore[arg-type]
-
-
-UNLIMITED = budget_from({})
-
-
 class Refusal(Struct, frozen=True):
     """A reservation that does not fit: which limit, whose, and how much of it is gone."""
 
@@ -82,6 +74,11 @@ class Refusal(Struct, frozen=True):
 
     def __str__(self) -> str:
         return f"budget {self.limit} of {self.account}: {self.used:g} of {self.cap:g} used"
+
+
+def budget_from(limits: Mapping[str, float]) -> Budget:
+    """Return the budget that has these limits and no others."""
+    return Budget(**{name: limits.get(name) for name in LIMITS})  # type: ignore[arg-type]
 
 
 class Reservation(Struct):
@@ -161,9 +158,9 @@ class Account:
                     account.used[index] += amount
 
     def adopt(self, spent: Spent) -> None:
-        """Count what a sub-session consumed in an earlier life of this process."""
+        """Count what a session below consumed before its account was opened here."""
         for index, amount in enumerate(_values(spent)):
-            if LIMITS[index] not in TIMES:
+            if self.sums_time or LIMITS[index] not in TIMES:
                 self.used[index] += amount
 
     def left(self, limit: str) -> float:

@@ -64,6 +64,11 @@ class Conversation(Sequence[Message]):
     def __getitem__(self, index: int | slice) -> Message | list[Message]:
         return self._messages[index]
 
+    def so_far(self) -> list[Message]:
+        """Return the messages with the results that an open message has already."""
+        there = self.open[0].messages() if self.open else ()
+        return [*self._messages, *there]
+
     @property
     def last(self) -> Message | None:
         """The last message, or None before the first."""

@@ -51,7 +51,7 @@ def render_result(value: object, limits: ResultLimits = DEFAULT_LIMITS) -> Rende
 
     Text stays as it is, bytes are decoded, None is empty, what has a ``to_text()`` is asked, and
     all else becomes JSON (dataclasses, Structs, TypedDicts, dates, Decimals, sets, enums, pydantic
-    models). NaN and infinities become null there.
+    models), the keys of dicts and the members of sets in order. NaN and infinities become null.
 
     Raises:
         ToolBug: no JSON can be made of it; the message names the type. The body did run.
@@ -133,6 +133,9 @@ def _to_json(value: object) -> str:
 def _encode(value: object) -> bytes:
     try:
         return _encoder.encode(value)
+    except TypeError:
+        # A set whose members do not compare has no stable order; anything else fails again.
+        return _unordered.encode(value)
     except UnicodeEncodeError:
         # Half a character somewhere inside: msgspec refuses it, so it is made visible first.
         plain = msgspec.to_builtins(value, str_keys=True, enc_hook=_unknown_to_plain)
@@ -158,4 +161,6 @@ def _unknown_to_plain(value: Any) -> Any:
     raise TypeError(f"objects of type {type_name(value)} are unknown")
 
 
-_encoder = msgspec.json.Encoder(enc_hook=_unknown_to_plain)
+# The same value is the same text in every process: a set's own order changes with each.
+_encoder = msgspec.json.Encoder(enc_hook=_unknown_to_plain, order="deterministic")
+_unordered = msgspec.json.Encoder(enc_hook=_unknown_to_plain)

@@ -41,7 +41,9 @@ class CallEntry(Struct):
     digest: str
     key: str | None
     attempts: int
+    arguments: str = "{}"
     in_doubt: bool = False
+    still_running: bool = False
 
 
 class SessionState:
@@ -84,8 +86,7 @@ class SessionState:
                 self.finish = entry.finish
                 self.conversation.answer(entry)
             case Intended():
-                call = (entry.n, entry.index)
-                self.ledger[call] = CallEntry(entry.tool, entry.digest, entry.key, entry.attempt)
+                self._intended(entry)
             case Resulted():
                 self._resulted(entry)
             case Late():
@@ -108,6 +109,16 @@ class SessionState:
         self.concluding = False
         self.corrections.clear()
 
+    def _intended(self, entry: Intended) -> None:
+        asked = self.conversation.asked(entry.n, entry.index)
+        self.ledger[entry.n, entry.index] = CallEntry(
+            entry.tool,
+            entry.digest,
+            entry.key,
+            entry.attempt,
+            asked.arguments if asked else "{}",
+        )
+
     def _resulted(self, entry: Resulted) -> None:
         call = (entry.n, entry.index)
         asked = self.conversation.asked(entry.n, entry.index)
@@ -116,7 +127,7 @@ class SessionState:
         self._count_correction(asked.name, entry)
         self.counter = max(self.counter, entry.counter)
         self.spent = entry.spent
-        self._ledger_result(call, entry)
+        self._ledger_result(call, asked, entry)
         if entry.error_class in REJECTIONS:
             self.concluding = True
             self.rejected.add(entry.digest)
@@ -128,15 +139,17 @@ class SessionState:
         elif entry.state == "succeeded":
             self.corrections.pop(tool, None)
 
-    def _ledger_result(self, call: CallId, entry: Resulted) -> None:
+    def _ledger_result(self, call: CallId, asked: ToolCall, entry: Resulted) -> None:
         if entry.state != "in_doubt":
             self.ledger.pop(call, None)
             return
         known = self.ledger.get(call)
         if known is None:
             # A doubt without an intent: a history from elsewhere.
-            known = self.ledger[call] = CallEntry("", entry.digest, None, entry.attempts)
+            known = CallEntry(asked.name, entry.digest, None, entry.attempts, asked.arguments)
+            self.ledger[call] = known
         known.in_doubt = True
+        known.still_running = entry.still_running
 
     def _late(self, entry: Late) -> None:
         if entry.state != "in_doubt":

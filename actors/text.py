@@ -20,6 +20,14 @@ SEQUENCE_MAX = 256
 _HOSTILE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 _HOSTILE_ASCII = bytes([*range(9), 11, 12, *range(14, 32), 127])
 _PAIR = re.compile("[\ud800-\udbff][\udc00-\udfff]")
+_HANGUL_FOLLOWERS = {
+    "L": ("L", "V", "LV", "LVT"),
+    "V": ("V", "T"),
+    "LV": ("V", "T"),
+    "T": ("T",),
+    "LVT": ("T",),
+    "": (),
+}
 _NAMES = {
     "\x00": "NUL",
     "\x1b": "escape",
@@ -226,11 +234,16 @@ def _pulls(before: str, after: str) -> bool:
         return "\udc00" <= after <= "\udfff"
     if unicodedata.combining(before) == 9:  # a virama
         return unicodedata.category(after) == "Lo"
-    return _is_hangul(before) and "\u1100" <= after <= "\u11ff"
+    return _hangul(after) in _HANGUL_FOLLOWERS[_hangul(before)]
 
 
-def _is_hangul(char: str) -> bool:
-    return "\u1100" <= char <= "\u11ff" or "\uac00" <= char <= "\ud7a3"
+def _hangul(char: str) -> str:
+    """Return which part of a Hangul block this is: leading, vowel, trailing, a block, none."""
+    if "\u1100" <= char <= "\u11ff":
+        return "L" if char < "\u1160" else "V" if char < "\u11a8" else "T"
+    if "\uac00" <= char <= "\ud7a3":
+        return "LVT" if (ord(char) - 0xAC00) % 28 else "LV"
+    return ""
 
 
 def _is_flag_half(char: str) -> bool:

@@ -11,6 +11,11 @@ from msgspec import Struct
 from .errors import UsageError
 
 
+def _check_seconds(name: str, value: float) -> None:
+    if not math.isfinite(value) or value < 0:
+        raise ValueError(f"{name}={value} must be a number of seconds, zero or more")
+
+
 class RetryPolicy(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """How a passing failure is waited out. All times in seconds."""
 
@@ -128,8 +133,3 @@ def _without_none(value: Any) -> Any:
         table = cast("dict[str, Any]", value)
         return {key: _without_none(inner) for key, inner in table.items()}
     return None if value == "none" else value
-
-
-def _check_seconds(name: str, value: float) -> None:
-    if not math.isfinite(value) or value < 0:
-        raise ValueError(f"{name}={value} must be a number of seconds, zero or more")

@@ -1,0 +1,100 @@
+"""The budget actor and the book of accounts it owns.
+
+Reserving and settling are plain calls on the book, since a call cannot interleave; only alarms go
+through the actor's mailbox.
+"""
+
+from collections.abc import Callable, Mapping
+
+from ..stores.base import Facts
+from ..stores.records import Spent
+from ..supervisor import Context
+from .budget import LIMITS, Account, Budget, Refusal
+
+NOTHING = Spent()
+
+
+class Book:
+    """Accounts of all active sessions, and of the groups and tenants above them.
+
+    Args:
+        groups: budgets of groups by name; a group without one has no limits.
+        tenants: likewise for tenants.
+    """
+
+    def __init__(self, groups: Mapping[str, Budget], tenants: Mapping[str, Budget]) -> None:
+        self._sessions: dict[str, Account] = {}
+        self._shared = {
+            **{f"group {name}": Account(f"group {name}", each) for name, each in groups.items()},
+            **{f"tenant {name}": Account(f"tenant {name}", each) for name, each in tenants.items()},
+        }
+
+    def open(
+        self,
+        session_id: str,
+        budget: Budget,
+        *,
+        parent: str | None = None,
+        group: str | None = None,
+        tenant: str | None = None,
+        own: Spent = NOTHING,
+        counted: Spent = NOTHING,
+    ) -> Account:
+        """Open the account of a session below its parent's, its group's and its tenant's.
+
+        Args:
+            own: what it consumed up to now.
+            counted: the part of it that the accounts above know already: what its row said when
+                they were summed up, and again at its last end.
+        """
+        names = [f"group {group}", f"tenant {tenant}"]
+        parents = [self._shared[name] for name in names if name in self._shared]
+        if parent is not None and parent in self._sessions:
+            parents.insert(0, self._sessions[parent])
+        account = Account(f"session {session_id}", budget, parents=tuple(parents), own=own)
+        for above in account.chain[1:]:
+            above.adopt(difference(own, counted))
+        self._sessions[session_id] = account
+        return account
+
+    def close(self, session_id: str) -> None:
+        """The session is not active any more; what it consumed stays booked above it."""
+        self._sessions.pop(session_id, None)
+
+    def get(self, session_id: str) -> Account | None:
+        """Return the account of an active session."""
+        return self._sessions.get(session_id)
+
+    @property
+    def shares(self) -> bool:
+        """Whether any group or tenant has a budget."""
+        return bool(self._shared)
+
+    def sum_up(self, facts: Facts) -> None:
+        """Count what a stored session has consumed, when the runtime starts."""
+        for name in (f"group {facts.group}", f"tenant {facts.tenant}"):
+            if name in self._shared:
+                self._shared[name].adopt(facts.spent)
+
+
+def difference(spent: Spent, before: Spent) -> Spent:
+    """Return what came on top."""
+    return Spent(*(max(0, getattr(spent, name) - getattr(before, name)) for name in LIMITS))
+
+
+class BudgetActor:
+    """Owns the book and raises one alarm for each limit of a group or tenant that is spent."""
+
+    def __init__(self, book: Book, raise_alert: Callable[[str], None]) -> None:
+        self.book = book
+        self._raise_alert = raise_alert
+        self._raised: set[tuple[str, str]] = set()
+
+    async def run(self, ctx: Context[Refusal]) -> None:
+        """Serve until the runtime stops."""
+        while True:
+            refusal = await ctx.receive()
+            limit = (refusal.account, refusal.limit)
+            if limit not in self._raised:
+                self._raised.add(limit)
+                self._raise_alert(str(refusal))

@@ -1,0 +1,251 @@
+"""A session asks its model: budget first, one whole answer or none, every attempt booked."""
+
+from functools import partial
+
+import msgspec
+
+from ..stores.records import Answered, Noted, Retried, Usage
+from ..supervisor.classify import classify
+from ..supervisor.decide import HandOver, History, Retry, decide
+from ..supervisor.failure import MODEL_TRAITS, Failure
+from .budget import Refusal, Reservation
+from .dossier import Trouble, over_budget
+from .events import (
+    BudgetSoft,
+    ModelAnswered,
+    ModelAsked,
+    ModelPiece,
+    ModelSuperseded,
+    RetryScheduled,
+)
+from .model import ModelReply, ModelRequest, Prices
+from .session import Session
+from .wording import cleaned, encodable, encodable_call
+from .work import CutOff, TimedOut, Work, pause
+
+OUTPUT_TOKENS_MAX = 4096
+"""What one answer is taken to need at most, for a model that does not say."""
+
+
+class Asking:
+    """Model requests of one life of a session."""
+
+    def __init__(self, session: Session, work: Work) -> None:
+        self._session = session
+        self._work = work
+        model = session.installed.model
+        self._prices: Prices | None = getattr(model, "prices", None)
+        self._output_max: int = getattr(model, "output_tokens_max", None) or OUTPUT_TOKENS_MAX
+        self._name: str = getattr(model, "name", type(model).__name__)
+        self._streamed = False
+
+    async def ask(self) -> Trouble | None:
+        """Get the model's next message; the trouble it is, where there is none."""
+        session = self._session
+        self._tell_soft_limits()
+        started = session.services.clock.now()
+        attempt = 1
+        while True:
+            reserved = self._reserve(first=attempt == 1)
+            if isinstance(reserved, Refusal):
+                return over_budget(reserved, "ask the model")
+            try:
+                reply = await self._attempt(attempt, reserved)
+            except CutOff:
+                return None  # the life settles it
+            except Exception as error:  # noqa: BLE001 - the boundary: whatever a client raises
+                trouble = await self._failed(error, attempt, started)
+                if trouble is not None or session.cut is not None:
+                    return trouble
+                attempt += 1
+            else:
+                self._take(reply)
+                return None
+
+    def note(self, text: str, *, about: str) -> None:
+        """Tell the model something, from the runtime."""
+        session = self._session
+        session.journal.ride(Noted(session.journal.take_n(), text, about))
+
+    # ------------------------------------------------------------ budget
+
+    def _tell_soft_limits(self) -> None:
+        session = self._session
+        share = session.services.policy().budget.soft_share
+        for limit in session.account.crossed(share):
+            session.emit(
+                BudgetSoft(
+                    session_id=session.id,
+                    at_ms=session.now_ms(),
+                    limit=limit.limit,
+                    account=limit.account,
+                    used=limit.used,
+                    cap=limit.cap,
+                )
+            )
+            about = f"budget:{limit.account}:{limit.limit}"
+            if about not in session.state.notes:
+                self.note(f"{limit}. Finish up: bring the task to an end now.", about=about)
+
+    def _reserve(self, *, first: bool) -> Reservation | Refusal:
+        """Set aside what this request may cost at most."""
+        account = self._session.account
+        amounts: dict[str, float] = {"model_calls": 1}
+        if not first:
+            amounts["retries"] = 1
+        prompt = self._session.state.conversation.tokens
+        tokens_left = account.left("tokens")
+        if tokens_left != float("inf"):
+            # The answer is held to what is left, so that the whole limit can be used.
+            amounts["tokens"] = prompt + max(1.0, min(self._output_max, tokens_left - prompt))
+        if self._prices is not None and account.left("cost_usd") != float("inf"):
+            usage = Usage(int(prompt), self._output_max)
+            amounts["cost_usd"] = self._prices.cost_usd(usage)
+        return account.reserve(**amounts)
+
+    def _output_tokens_max(self, reserved: Reservation) -> int | None:
+        held = dict(reserved.amounts)
+        tokens = held.get(5)
+        if tokens is None:
+            return None
+        return max(1, int(tokens - self._session.state.conversation.tokens))
+
+    # ------------------------------------------------------------ one attempt
+
+    async def _attempt(self, attempt: int, reserved: Reservation) -> ModelReply:
+        session = self._session
+        await session.ensure_owned()
+        clock = session.services.clock
+        request = self._request(attempt, reserved)
+        session.emit(ModelAsked(session_id=session.id, at_ms=session.now_ms(), attempt=attempt))
+        began = clock.now()
+        usage = Usage()
+        try:
+            reply = await self._work.run(
+                partial(session.installed.model.complete, request),
+                what=f"model {self._name}",
+                limit_s=session.active_left_s(),
+            )
+            usage = self._priced(reply.usage)
+            return msgspec.structs.replace(reply, usage=usage)
+        except TimedOut:
+            raise CutOff(session.out_of_active_time()) from None
+        except Exception as error:
+            usage = self._priced(getattr(error, "usage", None) or Usage())
+            raise
+        finally:
+            self._settle(reserved, attempt, usage, clock.now() - began)
+
+    def _settle(self, reserved: Reservation, attempt: int, usage: Usage, took_s: float) -> None:
+        self._session.account.settle(
+            reserved,
+            model_calls=1,
+            retries=1 if attempt > 1 else 0,
+            tokens=usage.tokens,
+            cost_usd=usage.cost_usd,
+            active_seconds=took_s,
+        )
+
+    def _request(self, attempt: int, reserved: Reservation) -> ModelRequest:
+        session = self._session
+        self._streamed = False
+        return ModelRequest(
+            session_id=session.id,
+            instructions=session.installed.agent.instructions,
+            messages=session.state.conversation,
+            tools=session.installed.schemas,
+            output_tokens_max=self._output_tokens_max(reserved),
+            on_piece=self._piece if session.channel.watched else None,
+            attempt=attempt,
+        )
+
+    def _piece(self, text: str) -> None:
+        session = self._session
+        self._streamed = True
+        session.emit(ModelPiece(session_id=session.id, at_ms=session.now_ms(), text=text))
+
+    def _priced(self, usage: Usage) -> Usage:
+        if self._prices is None or usage.cost_usd:
+            return usage
+        return msgspec.structs.replace(usage, cost_usd=self._prices.cost_usd(usage))
+
+    # ------------------------------------------------------------ the answer, or not
+
+    def _take(self, reply: ModelReply) -> None:
+        session = self._session
+        n = session.journal.take_n()
+        answered = Answered(
+            n,
+            encodable(reply.text),
+            tuple(encodable_call(call) for call in reply.calls),
+            reply.finish,
+            reply.usage,
+            self._name,
+            reply.raw,
+            reply.raw_format,
+            ledger=True,
+        )
+        session.journal.ride(answered)
+        session.emit(
+            ModelAnswered(
+                session_id=session.id,
+                at_ms=session.now_ms(),
+                n=n,
+                text=answered.text,
+                calls=tuple(call.name for call in answered.calls),
+            )
+        )
+
+    async def _failed(self, error: Exception, attempt: int, started: float) -> Trouble | None:
+        """Decide on a failed attempt; None once it is time for the next."""
+        session = self._session
+        services = session.services
+        if self._streamed:
+            session.emit(
+                ModelSuperseded(session_id=session.id, at_ms=session.now_ms(), attempt=attempt)
+            )
+        failure = cleaned(classify(error, traits=MODEL_TRAITS), services.mask)
+        elapsed_s = services.clock.now() - started
+        history = History(attempts=attempt, elapsed_s=elapsed_s)
+        directive = decide(failure, MODEL_TRAITS, history, services.policy(), services.roll())
+        match directive:
+            case Retry(delay_s):
+                await self._wait(failure, attempt, delay_s, elapsed_s)
+                return None
+            case HandOver(reason, detail):
+                pass
+            case _:
+                reason, detail = "unknown", f"the model request failed: {failure.error_class}"
+        return Trouble(
+            reason=reason,
+            detail=detail,
+            step="ask the model",
+            input=f"{len(session.state.conversation)} messages to {self._name}",
+            failure=failure,
+            tried=(f"{attempt} attempts over {elapsed_s:.1f} s",) if attempt > 1 else (),
+        )
+
+    async def _wait(self, failure: Failure, attempt: int, delay_s: float, elapsed_s: float) -> None:
+        session = self._session
+        retried = Retried(
+            session.journal.next_n,
+            -1,
+            attempt,
+            failure.error_class.value,
+            delay_s,
+            elapsed_s,
+            failure.message,
+        )
+        session.journal.ride(retried)
+        session.emit(
+            RetryScheduled(
+                session_id=session.id,
+                at_ms=session.now_ms(),
+                subject=f"model {self._name}",
+                number=attempt,
+                error_class=failure.error_class.value,
+                wait_s=delay_s,
+                elapsed_s=elapsed_s,
+            )
+        )
+        await pause(self._work, delay_s)

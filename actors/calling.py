@@ -1,0 +1,135 @@
+"""A session runs the calls of one assistant message.
+
+The order is fixed: check, budget, intent (writes), body, result. An intent is durable before its
+body starts; a result is durable before the model is asked again. What was cut off between the two
+is in doubt, and a tool not marked safe never runs a second time to find out.
+"""
+
+import anyio
+
+from ..stores.records import Resulted
+from .budget import Refusal
+from .conversation import Turn
+from .dossier import Trouble, over_budget
+from .events import CallFinished
+from .executing import Executing
+from .journal import Acknowledgement
+from .preparing import Ended, Preparing
+from .session import Session
+from .state import RunCall
+from .work import Work
+
+
+class Calling:
+    """Tool calls of one life of a session."""
+
+    def __init__(self, session: Session, work: Work) -> None:
+        self._session = session
+        self._preparing = Preparing(session)
+        self._executing = Executing(session, work)
+        self._trouble: Trouble | None = None
+        self.doing = "start"
+
+    async def run(self, step: RunCall) -> Trouble | None:
+        """Run the next calls of the open message, side by side where their tools allow it.
+
+        Returns the trouble that ends the session, once every result of this round is stored.
+        """
+        turn = self._session.state.conversation.open[0]
+        refusal = self._begin_step(turn)
+        if refusal is not None:
+            return over_budget(refusal, "begin a step")
+        wave = self._wave(turn, step.index)
+        if len(wave) == 1:
+            await self._one(turn, wave[0])
+        else:
+            async with anyio.create_task_group() as group:
+                for index in wave:
+                    group.start_soon(self._one, turn, index)
+        trouble, self._trouble = self._trouble, None
+        return trouble
+
+    async def settle_open(self, why: str) -> None:
+        """Give every open call its one result without running anything.
+
+        A call that had begun is in doubt unless repeating it does no harm; one that had not is
+        answered "not started".
+        """
+        session = self._session
+        stored = None
+        for turn in tuple(session.state.conversation.open):
+            n = turn.answered.n
+            for index, result in enumerate(tuple(turn.results)):
+                if result is None:
+                    began = (n, index) in self._executing.began
+                    ended = self._preparing.unrun(turn, index, why, began=began)
+                    stored = self._append(turn, index, ended)
+        if stored is not None:
+            await stored.wait()
+
+    def _begin_step(self, turn: Turn) -> Refusal | None:
+        """Book the step that this message begins; once, also over a restart."""
+        session = self._session
+        if session.stepped_n >= turn.answered.n:
+            return None
+        session.stepped_n = turn.answered.n
+        if any(turn.results) or any(n == turn.answered.n for n, _ in session.state.ledger):
+            return None  # begun, and booked, in an earlier life
+        reserved = session.account.reserve(steps=1)
+        if isinstance(reserved, Refusal):
+            return reserved
+        session.account.settle(reserved, steps=1)
+        return None
+
+    def _wave(self, turn: Turn, first: int) -> list[int]:
+        calls = turn.answered.calls
+        if len(calls) == 1:
+            return [first]
+        waves = self._session.installed.toolbox.waves(calls)
+        wave = next(wave for wave in waves if first in wave)
+        return [index for index in wave if turn.results[index] is None]
+
+    async def _one(self, turn: Turn, index: int) -> None:
+        """Bring one call to its result, and store it."""
+        self.doing = f"call {turn.answered.n}.{index} {turn.answered.calls[index].name}"
+        prepared = self._preparing.prepare(turn, index)
+        if isinstance(prepared, Ended):
+            ended = prepared
+        else:
+            ended = await self._executing.execute(prepared)
+        await self._append(turn, index, ended).wait()
+        if ended.trouble is not None and self._trouble is None:
+            self._trouble = ended.trouble
+
+    def _append(self, turn: Turn, index: int, ended: Ended) -> Acknowledgement:
+        """Store a result: the tool message, the ledger's result and the checkpoint in one."""
+        session = self._session
+        n = turn.answered.n
+        result = Resulted(
+            n,
+            index,
+            session.journal.take_counter(),
+            ended.content,
+            ended.state,
+            ended.error_class,
+            ended.attempts,
+            ended.elapsed_s,
+            ended.blobs[0][0] if ended.blobs else None,
+            ended.value_type,
+            ended.digest,
+            still_running=ended.still_running,
+            spent=session.spent(),
+        )
+        session.emit(
+            CallFinished(
+                session_id=session.id,
+                at_ms=session.now_ms(),
+                n=n,
+                index=index,
+                tool=turn.answered.calls[index].name,
+                state=ended.state,
+                error_class=ended.error_class,
+                elapsed_s=ended.elapsed_s,
+            )
+        )
+        return session.journal.append(result, blobs=ended.blobs)

@@ -1,0 +1,86 @@
+"""What a person is given when a session is handed over. Pure."""
+
+from msgspec import Struct
+
+from ..supervisor.decide import Reason
+from ..supervisor.failure import Failure
+from .budget import Account, Refusal
+from .outcome import Dossier, DoubtfulCall, HandedOver
+from .state import SessionState
+
+TEXT_MAX = 4_000
+"""Characters of input and error kept in a dossier; the journal has the whole."""
+
+OPTIONS: dict[str, tuple[str, ...]] = {
+    "in_doubt": (
+        "find out whether the call took effect, and send the answer to the session",
+        "send a message to go on without it",
+        "cancel the session",
+    ),
+    "budget": ("start again with a larger budget", "cancel the session"),
+    "permission": ("grant the right or mend the setting, then send a message", "cancel"),
+    "restarts": ("mend the fault named here, then send a message to go on", "cancel"),
+}
+DEFAULT_OPTIONS = ("send a message to go on", "cancel the session")
+
+
+class Trouble(Struct, frozen=True, kw_only=True):
+    """Why a session must be handed over, as it was found out."""
+
+    reason: Reason
+    detail: str
+    step: str
+    input: str = ""
+    failure: Failure | None = None
+    tried: tuple[str, ...] = ()
+
+
+def over_budget(limit: Refusal, step: str) -> Trouble:
+    """Return the trouble of a session whose budget is spent."""
+    return Trouble(reason="budget", detail=str(limit), step=step)
+
+
+def hand_over(
+    trouble: Trouble, state: SessionState, account: Account, *, unsaved: str | None = None
+) -> HandedOver:
+    """Return the outcome with its dossier; all five parts are always filled."""
+    failure = trouble.failure
+    error = f"{failure.type_name}: {failure.message}" if failure else trouble.detail
+    dossier = Dossier(
+        failed_step=trouble.step,
+        input=(trouble.input or "no arguments")[:TEXT_MAX],
+        upstream_error=error[:TEXT_MAX],
+        tried=trouble.tried or ("nothing: this is not retried",),
+        options=OPTIONS.get(trouble.reason, DEFAULT_OPTIONS),
+        in_doubt=tuple(doubts(state)),
+        budget=used(account),
+        unsaved=unsaved,
+    )
+    return HandedOver(trouble.reason, dossier, trouble.detail)
+
+
+def doubts(state: SessionState) -> list[DoubtfulCall]:
+    """Return the calls of a session whose effect is unknown."""
+    return [
+        DoubtfulCall(
+            n=n,
+            index=index,
+            tool=entry.tool,
+            arguments=entry.arguments,
+            key=entry.key,
+            still_running=entry.still_running,
+        )
+        for (n, index), entry in state.in_doubt.items()
+    ]
+
+
+def used(account: Account) -> dict[str, str]:
+    """Return every limit over a session as ``used of cap``, its own first."""
+    return {
+        f"{name} of {above.name}": f"{above.used[index]:g} of {cap:g}"
+        for above in account.chain
+        for index, (name, cap) in enumerate(
+            zip(above.budget.__struct_fields__, above.caps, strict=True)
+        )
+        if cap is not None
+    }

@@ -1,0 +1,275 @@
+"""A body runs: the intent before it, its attempts, and how it ended."""
+
+from functools import partial
+
+from ..stores.records import Intended, Retried
+from ..supervisor.classify import classify
+from ..supervisor.decide import Directive, History, Retry, decide
+from ..supervisor.errors import ErrorClass
+from ..supervisor.failure import Failure
+from .agent import subsessions
+from .budget import Budget, Refusal
+from .context import CallContext, calling
+from .events import CallStarted, RetryScheduled
+from .outcome import Outcome
+from .preparing import Ended, Prepared, end_failed, interrupted, spent
+from .results import render_result
+from .session import Session
+from .threads import LateOutcome
+from .work import CutOff, Superseded, TimedOut, Work, pause
+
+
+class _Attempt:
+    """One attempt: when it began, and whether its body was entered."""
+
+    def __init__(self, began_at: float) -> None:
+        self.began_at = began_at
+        self.entered = False
+
+    def enter(self) -> None:
+        self.entered = True
+
+
+class Executing:
+    """Bodies of one life of a session. ``began`` names the calls whose body was entered."""
+
+    def __init__(self, session: Session, work: Work) -> None:
+        self._session = session
+        self._work = work
+        self.began: set[tuple[int, int]] = set()
+
+    async def execute(self, call: Prepared) -> Ended:
+        """Run a call to its end, over as many attempts as the policy gives it."""
+        clock = self._session.services.clock
+        first_at = clock.now()
+        attempt = call.attempt
+        while True:
+            reserved = self._session.account.reserve(
+                tool_calls=1, retries=0 if attempt == call.attempt else 1
+            )
+            if isinstance(reserved, Refusal):
+                return spent(reserved, call.step, call.digest)
+            self._session.account.settle(
+                reserved, tool_calls=1, retries=0 if attempt == call.attempt else 1
+            )
+            await self._intend(call, attempt)
+            now = _Attempt(clock.now())
+            try:
+                value = await self._run(call, attempt, now)
+                return self._succeeded(call, value, attempt, now)
+            except CutOff:
+                return self._cut_off(call, now)
+            except Superseded:
+                raise
+            except Exception as error:  # noqa: BLE001 - the tool boundary: whatever a body raises
+                failure = self._failure(error, call, now)
+            finally:
+                self._session.account.book(active_seconds=clock.now() - now.began_at)
+            ended = await self._retry_or_end(call, failure, attempt, first_at, now)
+            if ended is not None:
+                return ended
+            attempt += 1
+
+    async def _intend(self, call: Prepared, attempt: int) -> None:
+        """Make the intent durable; a read needs none, repeating it does no harm."""
+        session = self._session
+        if call.tool.marks.effect == "write":
+            intent = Intended(call.n, call.index, call.tool.name, call.digest, attempt, call.key)
+            await session.journal.append(intent, session.booked()).wait()
+        await session.ensure_owned()
+        session.emit(
+            CallStarted(
+                session_id=session.id,
+                at_ms=session.now_ms(),
+                n=call.n,
+                index=call.index,
+                tool=call.tool.name,
+                attempt=attempt,
+            )
+        )
+
+    async def _run(self, call: Prepared, attempt: int, now: _Attempt) -> object:
+        """Run one attempt within its limits."""
+        session = self._session
+        timeout_s = call.tool.marks.timeout_s
+        active_s = session.active_left_s()
+        limits = [limit for limit in (timeout_s, active_s) if limit is not None]
+        limit_s = min(limits, default=None)
+        context = self._context(call, attempt, now, limit_s)
+        token = subsessions.set(partial(self._subsession, call))
+        try:
+            with calling(context):
+                return await self._work.run(
+                    partial(self._body, call, now), what=f"tool {call.tool.name}", limit_s=limit_s
+                )
+        except TimedOut:
+            if active_s is not None and limit_s == active_s:
+                raise CutOff(session.out_of_active_time()) from None
+            raise
+        except Superseded as over:
+            late = LateOutcome(call.tool.name, now.began_at, over.value, over.error, context)
+            session.services.late(late)
+            raise
+        finally:
+            subsessions.reset(token)
+
+    async def _body(self, call: Prepared, now: _Attempt) -> object:
+        session = self._session
+
+        def enter() -> None:
+            now.enter()
+            self.began.add((call.n, call.index))
+
+        return await call.tool.call(
+            call.arguments,
+            key=call.key,
+            secrets=session.installed.toolbox.secrets_for(call.tool),
+            threads=session.services.threads,
+            on_start=enter,
+        )
+
+    def _context(
+        self, call: Prepared, attempt: int, now: _Attempt, limit_s: float | None
+    ) -> CallContext:
+        session = self._session
+        left_s = session.account.left("seconds")
+        ends = [now.began_at + left for left in (limit_s, left_s) if left is not None]
+        deadline = min(ends, default=float("inf"))
+        return CallContext(
+            session_id=session.id,
+            agent=session.installed.name,
+            tool=call.tool.name,
+            call=(call.n, call.index),
+            attempt=attempt,
+            key=call.key,
+            deadline=None if deadline == float("inf") else deadline,
+            working_directory=session.facts.working_directory,
+        )
+
+    async def _subsession(
+        self, call: Prepared, agent: str, task: str, budget: Budget | None
+    ) -> Outcome:
+        """Run a sub-session named after this call, so that a repeat finds the same one."""
+        child = f"{self._session.id}.{call.n}.{call.index}"
+        return await self._session.services.subsession(self._session.id, child, agent, task, budget)
+
+    # ------------------------------------------------------------ how it ended
+
+    def _succeeded(self, call: Prepared, value: object, attempt: int, now: _Attempt) -> Ended:
+        session = self._session
+        elapsed_s = session.services.clock.now() - now.began_at
+        rendered = render_result(value)
+        judge = call.tool.marks.success
+        if judge is not None and not judge(value):
+            failure = Failure(
+                error_class=ErrorClass.UNKNOWN,
+                message=rendered.content,
+                type_name="DeclaredFailure",
+                evidence=("the tool's success mark",),
+            )
+            return self._end_failed(call, failure, None, attempt, elapsed_s, now)
+        blob = rendered.blob
+        return Ended(
+            content=session.services.mask(rendered.content),
+            attempts=attempt,
+            elapsed_s=elapsed_s,
+            blobs=(blob,) if blob else (),
+            value_type=rendered.value_type,
+            digest=call.digest,
+        )
+
+    def _cut_off(self, call: Prepared, now: _Attempt) -> Ended:
+        if not now.entered:
+            # An intent may be stored, but the body certainly did not run.
+            return Ended(
+                content="not started: the session was cut off",
+                state="refused",
+                error_class=ErrorClass.CANCELLED.value,
+                digest=call.digest,
+            )
+        running = not call.tool.is_async
+        return interrupted(call.digest, safe=call.traits.safe_to_retry, still_running=running)
+
+    def _failure(self, error: Exception, call: Prepared, now: _Attempt) -> Failure:
+        if not isinstance(error, TimedOut):
+            return classify(error, traits=call.traits)
+        if not now.entered:
+            return Failure(
+                error_class=ErrorClass.TRANSIENT,
+                message=f"no thread was free within {error.limit_s:g} s",
+                type_name="TimedOut",
+                may_have_executed="no",
+            )
+        return Failure(
+            error_class=ErrorClass.IN_DOUBT_TIMEOUT,
+            message=f"no end within {error.limit_s:g} s, effect unknown",
+            type_name="TimedOut",
+            evidence=("the tool's timeout_s",),
+        )
+
+    async def _retry_or_end(
+        self, call: Prepared, failure: Failure, attempt: int, first_at: float, now: _Attempt
+    ) -> Ended | None:
+        """Decide on a failed attempt; None once it is time for the next."""
+        session = self._session
+        services = session.services
+        elapsed_s = services.clock.now() - first_at
+        history = History(
+            attempts=attempt,
+            elapsed_s=elapsed_s,
+            corrections=session.state.corrections.get(call.tool.name, 0),
+        )
+        directive = decide(failure, call.traits, history, services.policy(), services.roll())
+        if not isinstance(directive, Retry):
+            return self._end_failed(call, failure, directive, attempt, elapsed_s, now)
+        self._record_retry(call, failure, attempt, directive.delay_s, elapsed_s)
+        await pause(self._work, directive.delay_s)
+        if self._work.cut is not None:
+            return self._cut_off(call, now)
+        return None
+
+    def _record_retry(
+        self, call: Prepared, failure: Failure, number: int, wait_s: float, elapsed_s: float
+    ) -> None:
+        session = self._session
+        error_class = failure.error_class.value
+        message = session.services.mask(failure.message)
+        session.journal.ride(
+            Retried(call.n, call.index, number, error_class, wait_s, elapsed_s, message)
+        )
+        session.emit(
+            RetryScheduled(
+                session_id=session.id,
+                at_ms=session.now_ms(),
+                subject=call.tool.name,
+                number=number,
+                error_class=error_class,
+                wait_s=wait_s,
+                elapsed_s=elapsed_s,
+            )
+        )
+
+    def _end_failed(
+        self,
+        call: Prepared,
+        failure: Failure,
+        directive: Directive | None,
+        attempt: int,
+        elapsed_s: float,
+        now: _Attempt,
+    ) -> Ended:
+        timed_out = failure.type_name == "TimedOut"
+        return end_failed(
+            self._session,
+            failure,
+            call.traits,
+            name=call.tool.name,
+            step=call.step,
+            input=call.text,
+            directive=directive,
+            attempts=attempt,
+            elapsed_s=elapsed_s,
+            digest=call.digest,
+            ran=now.entered,
+            still_running=timed_out and now.entered and not call.tool.is_async,
+        )

@@ -1,0 +1,140 @@
+"""What a caller holds of a session: valid for as long as the runtime, over restarts and ends."""
+
+from collections.abc import AsyncGenerator
+
+from ..stores.base import SessionOwned, Store
+from ..stores.records import Resulted
+from ..supervisor.clock import Clock
+from ..supervisor.errors import UsageError
+from .events import Event, ended
+from .inspection import (
+    Checkpoint,
+    Inspection,
+    checkpoint_at,
+    entries_of,
+    fold,
+    inspection,
+)
+from .outcome import Outcome, outcome_from_data
+from .session import Session
+from .sessions import Sessions
+
+
+class SessionHandle:
+    """One session, by its id. Calls that change it need it to be free or driven by this runtime."""
+
+    def __init__(
+        self,
+        session_id: str,
+        sessions: Sessions,
+        store: Store,
+        clock: Clock,
+        session: Session | None = None,
+    ) -> None:
+        self.id = session_id
+        self._sessions = sessions
+        self._store = store
+        self._clock = clock
+        self._known = session
+
+    def __repr__(self) -> str:
+        return f"<session {self.id}>"
+
+    def _session(self) -> Session | None:
+        """The session in memory, if this runtime drives it or has driven it to its last end."""
+        active = self._sessions.active.get(self.id)
+        if active is not None:
+            self._known = active
+        return self._known
+
+    async def send(self, text: str) -> None:
+        """Give the session a message; stored when this returns.
+
+        A session that has ended goes on with it; one that is running gets it with its next model
+        request.
+
+        Raises:
+            SessionOwned: another living process drives the session.
+            UsageError: the message is empty, or the session's agent is unknown here.
+        """
+        self._known = await self._sessions.say(self.id, text)
+
+    async def events(self) -> AsyncGenerator[Event]:
+        """Yield what happens, from a little before now up to the session's end.
+
+        A reader that is too slow loses events and is told how many. For a session that has ended
+        and is not in memory any more, its end is the only event.
+        """
+        session = self._session()
+        if session is not None:
+            async for event in session.channel.events():
+                yield event
+            return
+        outcome = await self.outcome()
+        yield ended(self.id, self._clock.wall_ms(), outcome)
+
+    async def outcome(self) -> Outcome:
+        """Wait for the session to end and return how.
+
+        Raises:
+            SessionOwned: another process drives it, so its end is not known here.
+            Fenced: another process has taken it over meanwhile.
+        """
+        session = self._session()
+        if session is not None:
+            await session.ended.wait()
+            if session.error is not None:
+                raise session.error
+            assert session.outcome is not None  # set before `ended`
+            return session.outcome
+        stored = await self._store.load(self.id)
+        state = fold(self.id, entries_of(stored))
+        if stored.head.status == "running" or state.outcome is None:
+            raise SessionOwned(
+                f"session {self.id} is driven by {stored.head.owner}; wait for its outcome there"
+            )
+        return outcome_from_data(state.outcome)
+
+    async def inspect(self) -> Inspection:
+        """Return where the session stands; changes nothing, works on any session of the store."""
+        session = self._session()
+        if session is not None and session.outcome is None:
+            head = await self._store.head(self.id)
+            return inspection(head, session.state, session.account.spent())
+        stored = await self._store.load(self.id)
+        return inspection(stored.head, fold(self.id, entries_of(stored)))
+
+    async def checkpoint(self, counter: int | None = None) -> Checkpoint:
+        """Return a checkpoint exactly as it was; None: the latest that is stored.
+
+        Raises:
+            CheckpointUnknown: there is no such counter, or it is no longer kept.
+        """
+        stored = await self._store.load(self.id, upto=counter)
+        if counter is None:
+            counter = stored.head.counter
+        return checkpoint_at(self.id, entries_of(stored), counter)
+
+    async def result_text(self, counter: int) -> str:
+        """Return the whole text of a result, where its checkpoint keeps only an excerpt.
+
+        Raises:
+            CheckpointUnknown: there is no such counter, or it is no longer kept.
+            BlobUnknown: retention has freed the text.
+        """
+        stored = await self._store.load(self.id, upto=counter)
+        for entry in entries_of(stored):
+            if isinstance(entry, Resulted) and entry.counter == counter:
+                if entry.blob is None:
+                    return entry.content
+                return (await self._store.blob(entry.blob)).decode("utf-8", "replace")
+        raise UsageError(f"session {self.id} has no result at checkpoint {counter}")
+
+    async def cancel(self) -> Outcome:
+        """End all work of the session and of its sub-sessions now; returns once that is stored.
+
+        Results that are there stay. Calls that were running are answered "interrupted", and those
+        not safe to repeat are in doubt. A session that has completed stays completed.
+        """
+        self._known = await self._sessions.cancel(self.id)
+        return await self.outcome()

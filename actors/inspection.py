@@ -1,0 +1,148 @@
+"""Looking at a session without changing it: where it stands, and any checkpoint exactly."""
+
+import msgspec
+from msgspec import Struct
+
+from ..stores.base import CheckpointUnknown, Head, StoredSession
+from ..stores.records import (
+    CallState,
+    JournalEntry,
+    Late,
+    Resulted,
+    SessionStatus,
+    Spent,
+    decode_row,
+)
+from .dossier import doubts
+from .model import Message
+from .outcome import DoubtfulCall, Outcome, outcome_from_data
+from .state import SessionState
+
+
+class Inspection(Struct, frozen=True, kw_only=True):
+    """Facts about a session: where it stands, what is unresolved, what is waited for."""
+
+    session_id: str
+    agent: str
+    status: SessionStatus
+    checkpoint: int
+    in_doubt: tuple[DoubtfulCall, ...]
+    questions: tuple[str, ...]
+    spent: Spent
+    outcome: Outcome | None
+    owner: str | None = None
+
+
+class ToolRecord(Struct, frozen=True, kw_only=True):
+    """One call that has a result, as the ledger has it."""
+
+    n: int
+    index: int
+    tool: str
+    arguments: str
+    content: str
+    state: CallState
+    counter: int
+    attempts: int
+    error_class: str | None = None
+    blob: str | None = None
+    value_type: str | None = None
+    late: str | None = None
+    replayed: bool = False
+
+
+class Checkpoint(Struct, frozen=True, kw_only=True):
+    """The five-tuple: everything a session is, at one counter."""
+
+    session_id: str
+    messages: tuple[Message, ...]
+    working_directory: str
+    tool_history: tuple[ToolRecord, ...]
+    checkpoint_counter: int
+
+
+def entries_of(stored: StoredSession) -> list[JournalEntry]:
+    """Return the entries of a loaded session in order."""
+    return [entry for row in stored.rows for entry in decode_row(row.body)]
+
+
+def fold(session_id: str, entries: list[JournalEntry]) -> SessionState:
+    """Return the state a journal leads to."""
+    state = SessionState(session_id)
+    for entry in entries:
+        state.apply(entry)
+    return state
+
+
+def inspection(head: Head, state: SessionState, spent: Spent | None = None) -> Inspection:
+    """Return the facts about a session."""
+    outcome = outcome_from_data(state.outcome) if state.outcome is not None else None
+    unresolved = tuple(doubts(state))
+    return Inspection(
+        session_id=head.session_id,
+        agent=head.facts.agent,
+        status=state.status,
+        checkpoint=state.counter,
+        in_doubt=unresolved,
+        questions=tuple(
+            f"did {call.tool} (call {call.n}.{call.index}) take effect?" for call in unresolved
+        ),
+        spent=spent or state.spent,
+        outcome=outcome,
+        owner=head.owner,
+    )
+
+
+def checkpoint_at(session_id: str, entries: list[JournalEntry], counter: int) -> Checkpoint:
+    """Return the checkpoint of this counter, exactly as it was.
+
+    Raises:
+        CheckpointUnknown: the journal has no such counter.
+    """
+    state = SessionState(session_id)
+    history: list[ToolRecord] = []
+    for entry in entries:
+        if isinstance(entry, Resulted):
+            asked = state.conversation.asked(entry.n, entry.index)
+            if asked is not None:
+                history.append(_record(asked.name, asked.arguments, entry))
+        elif isinstance(entry, Late):
+            history = [_with_late(record, entry) for record in history]
+        state.apply(entry)
+        if state.counter == counter:
+            break
+    if state.counter != counter:
+        raise CheckpointUnknown(
+            f"session {session_id} has no checkpoint {counter}; its last is {state.counter}"
+        )
+    opened = state.opened
+    return Checkpoint(
+        session_id=session_id,
+        messages=tuple(state.conversation.so_far()),
+        working_directory=opened.working_directory if opened else "",
+        tool_history=tuple(history),
+        checkpoint_counter=counter,
+    )
+
+
+def _record(tool: str, arguments: str, entry: Resulted) -> ToolRecord:
+    return ToolRecord(
+        n=entry.n,
+        index=entry.index,
+        tool=tool,
+        arguments=arguments,
+        content=entry.content,
+        state=entry.state,
+        counter=entry.counter,
+        attempts=entry.attempts,
+        error_class=entry.error_class,
+        blob=entry.blob,
+        value_type=entry.value_type,
+        replayed=entry.replayed,
+    )
+
+
+def _with_late(record: ToolRecord, late: Late) -> ToolRecord:
+    if (record.n, record.index) != (late.n, late.index):
+        return record
+    return msgspec.structs.replace(record, late=f"{late.state}: {late.content}")

@@ -1,0 +1,220 @@
+"""The one way into a session's journal: entries in order, one row under way at a time.
+
+What is appended is folded into the state at once, in the order in which it will be stored; nothing
+that depends on it being durable goes on before the acknowledgement. Text turns ride along: they
+wait for the next row that somebody needs stored.
+"""
+
+from collections.abc import Callable, Sequence
+
+import anyio
+from msgspec import Struct
+
+from ..stores.base import Append, Conflict, Done, Facts, Fenced, Head, StoreFailed, Written
+from ..stores.records import JournalEntry, Resulted, SessionStatus, encode_row
+from ..supervisor.errors import UkemiError
+from .checkpoint import CheckpointActor
+from .state import SessionState
+
+Blob = tuple[str, bytes]
+
+
+class Acknowledgement:
+    """Waits for one row; several may wait for the same."""
+
+    __slots__ = ("_event", "error", "stored")
+
+    def __init__(self) -> None:
+        self._event: anyio.Event | None = None
+        self.stored = False
+        self.error: UkemiError | None = None
+
+    def set(self, error: UkemiError | None) -> None:
+        """The row is durable, or will not become so by itself."""
+        self.stored, self.error = error is None, error
+        if self._event is not None:
+            self._event.set()
+
+    async def wait(self) -> None:
+        """Return once the row is durable.
+
+        Raises:
+            StoreError: it was refused, or the store failed for longer than it is waited for.
+        """
+        if not self.stored and self.error is None:
+            self._event = self._event or anyio.Event()
+            await self._event.wait()
+        if self.error is not None:
+            raise self.error
+
+
+class _Row(Struct):
+    """A row under way: what was asked for, kept until the store has answered."""
+
+    append: Append
+    acknowledgement: Acknowledgement
+
+
+class Journal:
+    """Appends of one session, owned under one epoch.
+
+    Args:
+        on_stored: called with the entries of each row once it is durable.
+    """
+
+    def __init__(
+        self,
+        state: SessionState,
+        checkpoint: CheckpointActor,
+        *,
+        epoch: int,
+        seq: int,
+        on_stored: Callable[[Sequence[JournalEntry]], None],
+    ) -> None:
+        self._state = state
+        self._checkpoint = checkpoint
+        self._on_stored = on_stored
+        self.epoch = epoch
+        self.seq = seq
+        self.counter = self._row_counter = state.counter
+        self.next_n = state.next_n
+        self._riders: list[JournalEntry] = []
+        self._waiting: list[JournalEntry] = []
+        self._blobs: list[Blob] = []
+        self._status: SessionStatus = "running"
+        self._facts: Facts | None = None
+        self._next: Acknowledgement | None = None
+        self._flying: _Row | None = None
+        self._entries: list[JournalEntry] = []
+        self.fenced = False
+
+    def take_n(self) -> int:
+        """Give out the next message number."""
+        n, self.next_n = self.next_n, self.next_n + 1
+        return n
+
+    def take_counter(self) -> int:
+        """Give out the next checkpoint counter."""
+        self.counter += 1
+        return self.counter
+
+    @property
+    def idle(self) -> bool:
+        """Whether nothing waits to be stored (riders aside)."""
+        return self._flying is None and self._next is None
+
+    def ride(self, entry: JournalEntry) -> None:
+        """Add an entry that is stored with the next row."""
+        self._riders.append(entry)
+        self._state.apply(entry)
+
+    def append(
+        self,
+        *entries: JournalEntry,
+        blobs: Sequence[Blob] = (),
+        status: SessionStatus = "running",
+        facts: Facts | None = None,
+    ) -> Acknowledgement:
+        """Add entries and start storing them; the acknowledgement says when they are durable.
+
+        A ``status`` other than running ends the ownership with this row.
+        """
+        self._waiting += self._riders
+        self._waiting += entries
+        self._riders.clear()
+        self._blobs += blobs
+        self._status = status
+        self._facts = facts or self._facts
+        for entry in entries:
+            self._state.apply(entry)
+        if self._next is None:
+            self._next = Acknowledgement()
+        acknowledgement = self._next
+        if self._flying is None:
+            self._launch()
+        return acknowledgement
+
+    def resubmit(self, head: Head) -> None:
+        """Go on after the checkpoint actor or the store failed: ``head`` is what is stored.
+
+        The row under way is acknowledged where it arrived after all, and submitted again where it
+        did not.
+
+        Raises:
+            Fenced: the session has been taken over meanwhile.
+        """
+        row = self._flying
+        if head.epoch != self.epoch:
+            self.fenced = True
+            raise Fenced(f"session {head.session_id} was taken over (epoch {head.epoch})")
+        if row is None:
+            if self._next is not None:
+                self._launch()
+            return
+        if head.seq >= row.append.seq:
+            self._answered(row, Done(self.epoch, row.append.seq))
+        else:
+            row.acknowledgement = _fresh(row.acknowledgement)
+            self._submit(row)
+
+    def unsaved(self) -> list[JournalEntry]:
+        """Return what is known here and not acknowledged by the store."""
+        return [*self._entries, *self._waiting, *self._riders]
+
+    def _launch(self) -> None:
+        """Start storing everything that waits as one row."""
+        acknowledgement = self._next
+        assert acknowledgement is not None
+        self._entries, self._waiting = self._waiting, []
+        blobs, self._blobs = tuple(self._blobs), []
+        self._next = None
+        self._row_counter = _counter_after(self._entries, self._row_counter)
+        append = Append(
+            session_id=self._state.session_id,
+            epoch=self.epoch,
+            seq=self.seq + 1,
+            counter=self._row_counter,
+            body=encode_row(self._entries),
+            blobs=blobs,
+            status=self._status,
+            facts=self._facts,
+        )
+        self._facts = None
+        self._flying = _Row(append, acknowledgement)
+        self._submit(self._flying)
+
+    def _submit(self, row: _Row) -> None:
+        self._checkpoint.submit(row.append, lambda written: self._answered(row, written))
+
+    def _answered(self, row: _Row, written: Written) -> None:
+        if row is not self._flying:
+            return  # answered already, by way of resubmit
+        if isinstance(written, StoreFailed):
+            # Kept under way: whoever restarts the session submits it again.
+            row.acknowledgement.set(written)
+            return
+        self._flying = None
+        if isinstance(written, Done):
+            self.seq = row.append.seq
+            entries, self._entries = self._entries, []
+            self._on_stored(entries)
+            row.acknowledgement.set(None)
+            if self._next is not None:
+                self._launch()
+            return
+        self.fenced = self.fenced or isinstance(written, (Fenced, Conflict))
+        row.acknowledgement.set(written)
+        if self._next is not None:
+            self._next.set(written)
+            self._next = None
+
+
+def _fresh(acknowledgement: Acknowledgement) -> Acknowledgement:
+    """A failed acknowledgement has told its waiters; the next try needs a new one."""
+    return Acknowledgement() if acknowledgement.error is not None else acknowledgement
+
+
+def _counter_after(entries: Sequence[JournalEntry], before: int) -> int:
+    """The checkpoint counter once these entries are stored."""
+    reached = (entry.counter for entry in entries if isinstance(entry, Resulted))
+    return max(before, *reached, before)

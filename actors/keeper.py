@@ -1,0 +1,85 @@
+"""The timers actor: keeps the lease alive and takes over sessions whose owner is gone.
+
+What is due is found in the store, so a restart forgets nothing.
+"""
+
+from collections.abc import Callable
+
+from msgspec import Struct
+
+from ..stores.base import SessionOwned, Store, StoreError
+from ..stores.liveness import owner_is_dead
+from ..supervisor import Context
+from ..supervisor.clock import Clock
+from ..supervisor.errors import UkemiError, UsageError
+from .ownership import Ownership
+from .sessions import Sessions
+
+ADOPTED_MAX = 1000
+"""Sessions looked for at a time; while there are more, the next look follows at once."""
+
+
+class Tick(Struct, frozen=True):
+    """Time to look after the lease."""
+
+
+class Keeper:
+    """Keeps what this runtime owns, and adopts what nobody owns any more.
+
+    Args:
+        raise_alert: told what somebody should look at.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        clock: Clock,
+        ownership: Ownership,
+        sessions: Sessions,
+        raise_alert: Callable[[str], None],
+    ) -> None:
+        self._store = store
+        self._clock = clock
+        self._ownership = ownership
+        self._sessions = sessions
+        self._raise_alert = raise_alert
+        self._refused: set[str] = set()
+
+    async def run(self, ctx: Context[Tick]) -> None:
+        """Renew the lease three times in its length; ready once it is held."""
+        await self._ownership.renew()
+        ctx.ready()
+        while True:
+            ctx.after(self._ownership.lease_s / 3, Tick())
+            await ctx.receive()
+            try:
+                await self._ownership.renew()
+                await self.adopt()
+            except StoreError as error:
+                self._raise_alert(f"the lease could not be renewed: {error}")
+
+    async def adopt(self) -> list[str]:
+        """Take over running sessions without a living owner; returns those that were taken."""
+        adopted: list[str] = []
+        while True:
+            owners = await self._store.owners()
+            dead = frozenset(owner for owner in owners if owner_is_dead(owner))
+            ids = await self._store.orphans(self._clock.wall_ms(), dead, ADOPTED_MAX)
+            new = [each for each in ids if each not in self._refused]
+            for session_id in new:
+                if await self._adopt_one(session_id, dead):
+                    adopted.append(session_id)
+            if len(ids) < ADOPTED_MAX or not new:
+                return adopted
+
+    async def _adopt_one(self, session_id: str, dead: frozenset[str]) -> bool:
+        try:
+            await self._sessions.resume(session_id, dead)
+        except SessionOwned:
+            return False  # somebody else was faster
+        except (UsageError, StoreError, UkemiError) as error:
+            # It stays as it is in the store; one that cannot be taken must not keep others waiting.
+            self._refused.add(session_id)
+            self._raise_alert(f"session {session_id} could not be resumed: {error}")
+            return False
+        return True

@@ -1,0 +1,153 @@
+"""One life of a session's actor: it takes steps until there is nothing to do, or it is cut off.
+
+A life begins where the stored state says, whoever began it: a new message, a restart by the
+supervisor, another process. It ends normally at every outcome; a fault in here, or a store that
+fails, ends it abnormally, and the supervisor decides.
+"""
+
+from typing import assert_never
+
+from ..stores.base import Fenced
+from ..supervisor import Context, Timer
+from ..supervisor.errors import ErrorClass
+from ..supervisor.failure import Failure
+from .asking import Asking
+from .calling import Calling
+from .dossier import Trouble, over_budget
+from .outcome import Completed, Outcome, Stopped, outcome_from_data
+from .session import Session
+from .state import AskModel, Finish, Rest, RunCall, next_step
+from .work import Cut, Superseded, Work
+
+CUT_ANSWERS_MAX = 3
+"""Answers in a row that end at the output limit before a person is asked."""
+
+
+class Life:
+    """Takes the turns of one session until its outcome."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._work = Work(session.services.timers, self._stuck)
+        self._asking = Asking(session, self._work)
+        self._calling = Calling(session, self._work)
+        self._cut_answers = 0
+
+    async def run(self, ctx: Context[object]) -> None:
+        """Live; returns once the session has reached an outcome."""
+        session = self._session
+        session.work = self._work
+        if session.cut is not None:
+            self._work.cut_off(session.cut)
+        session.start_clock()
+        deadline = self._arm_deadline()
+        try:
+            outcome = None
+            while outcome is None:
+                outcome = await self._step()
+            await session.end(outcome).wait()
+            session.announce(outcome)
+        except Fenced as error:
+            # Another process drives the session now; nothing of it may happen here any more.
+            session.lose(error)
+        except Superseded:
+            return  # given up: the session goes on without this life
+        finally:
+            if deadline is not None:
+                deadline.cancel()
+            if session.work is self._work:
+                session.work = None
+                session.stop_clock()
+
+    async def settle(self, why: str) -> None:
+        """Answer every open call without running anything."""
+        await self._calling.settle_open(why)
+
+    def _arm_deadline(self) -> Timer | None:
+        session = self._session
+        left_s = session.account.left("seconds")
+        if left_s == float("inf"):
+            return None
+        return session.services.timers.after(max(0.0, left_s), self._out_of_time)
+
+    def _out_of_time(self) -> None:
+        session = self._session
+        session.cut_off(Cut("budget", session.account.tightest("seconds")))
+
+    def _stuck(self, what: str) -> None:
+        self._session.services.give_up(self._session.id, what)
+
+    async def _step(self) -> Outcome | None:
+        """Take one step; an outcome ends the life."""
+        session = self._session
+        if session.cut is not None:
+            return await self._settle_cut(session.cut)
+        trouble: Trouble | None = None
+        match step := next_step(session.state):
+            case AskModel():
+                trouble = await self._asking.ask()
+            case RunCall():
+                trouble = await self._calling.run(step)
+            case Finish():
+                return await self._finish(step)
+            case Rest():
+                # Taken over by somebody who died before he said anything: as it was.
+                return self._as_it_was()
+            case _:
+                assert_never(step)
+        if trouble is None:
+            return None
+        await self._calling.settle_open("the session is handed over to a person")
+        return session.handed_over(trouble)
+
+    def _as_it_was(self) -> Outcome:
+        outcome = self._session.state.outcome
+        return Stopped("cancelled") if outcome is None else outcome_from_data(outcome)
+
+    async def _settle_cut(self, cut: Cut) -> Outcome:
+        """Answer what is open and say how the session ends."""
+        match cut.kind:
+            case "budget":
+                limit = cut.limit or self._session.account.tightest("seconds")
+                await self._calling.settle_open(f"{limit}")
+                return self._session.handed_over(over_budget(limit, self._calling.doing))
+            case _:
+                await self._calling.settle_open("the session was cancelled")
+                return Stopped("cancelled")
+
+    async def _finish(self, step: Finish) -> Outcome | None:
+        if step.finish == "length":
+            return self._answer_was_cut()
+        if step.finish == "refused":
+            return self._session.handed_over(_refused(step.text))
+        if self._session.state.concluding:
+            trouble = Trouble(reason="blocked", detail=step.text, step="conclude")
+            return self._session.handed_over(trouble)
+        return Completed(step.text)
+
+    def _answer_was_cut(self) -> Outcome | None:
+        """Half an answer is no answer: ask for a shorter one, a few times."""
+        self._cut_answers += 1
+        if self._cut_answers > CUT_ANSWERS_MAX:
+            detail = f"{self._cut_answers} answers in a row were cut off at the output limit"
+            return self._session.handed_over(
+                Trouble(reason="context", detail=detail, step="answer")
+            )
+        self._asking.note(
+            "Your answer was cut off at the output limit and was not used. "
+            "Give the whole answer again, shorter.",
+            about="answer cut",
+        )
+        return None
+
+
+def _refused(text: str) -> Trouble:
+    failure = Failure(
+        error_class=ErrorClass.CONTENT_REFUSED,
+        message=text or "the model refused to answer",
+        type_name="ContentRefused",
+        may_have_executed="no",
+    )
+    return Trouble(
+        reason="blocked", detail="the model refused this content", step="ask", failure=failure
+    )

@@ -1,0 +1,95 @@
+"""What is kept of a session once it has ended: the conversation, and its last checkpoints exactly.
+
+Given up, and freed: the full texts of large results, raw provider blocks and the bookkeeping of
+settled calls before the checkpoints that are kept. What is in doubt is kept whole.
+"""
+
+import msgspec
+
+from ..stores.base import Rewrite, Row, StoredSession
+from ..stores.records import (
+    RECORD_VERSION,
+    Answered,
+    Booked,
+    Intended,
+    JournalEntry,
+    Resulted,
+    Retried,
+    decode_row,
+    encode_row,
+)
+
+ROWS_MIN = 64
+"""Sessions with fewer rows are left as they are: rewriting them would free nothing to speak of."""
+
+PACK = 128
+"""Old rows written as one."""
+
+
+def retain(stored: StoredSession, checkpoints_kept: int | None) -> Rewrite | None:
+    """Return the rewrite that applies the retention to an ended session, or None."""
+    head = stored.head
+    if checkpoints_kept is None or len(stored.rows) < ROWS_MIN:
+        return None
+    oldest = head.counter - checkpoints_kept + 1
+    if oldest <= max(1, head.oldest_counter):
+        return None
+    cut = next(i for i, row in enumerate(stored.rows) if row.counter >= oldest)
+    old, kept = stored.rows[:cut], stored.rows[cut:]
+    rows = [*_packed(old, _doubts(stored.rows)), *kept]
+    return Rewrite(
+        session_id=head.session_id,
+        epoch=head.epoch,
+        seq=head.seq,
+        rows=tuple(rows),
+        oldest_counter=oldest,
+        blobs=frozenset(_blobs(rows)),
+    )
+
+
+def _packed(rows: list[Row], doubts: set[tuple[int, int]]) -> list[Row]:
+    """Write old rows as few, without what is given up; the last of each keeps its numbers."""
+    packed: list[Row] = []
+    for start in range(0, len(rows), PACK):
+        group = rows[start : start + PACK]
+        entries = [
+            kept
+            for row in group
+            for entry in decode_row(row.body)
+            if (kept := _thinned(entry, doubts)) is not None
+        ]
+        last = group[-1]
+        packed.append(Row(last.seq, last.counter, RECORD_VERSION, encode_row(entries)))
+    return packed
+
+
+def _thinned(entry: JournalEntry, doubts: set[tuple[int, int]]) -> JournalEntry | None:
+    match entry:
+        case Booked() | Retried():
+            return None
+        case Intended(n, index):
+            return entry if (n, index) in doubts else None
+        case Answered():
+            return msgspec.structs.replace(entry, raw=None, raw_format="")
+        case Resulted() if (entry.n, entry.index) not in doubts:
+            return msgspec.structs.replace(entry, blob=None)
+        case _:
+            return entry
+
+
+def _doubts(rows: list[Row]) -> set[tuple[int, int]]:
+    return {
+        (entry.n, entry.index)
+        for row in rows
+        for entry in decode_row(row.body)
+        if isinstance(entry, Resulted) and entry.state == "in_doubt"
+    }
+
+
+def _blobs(rows: list[Row]) -> set[str]:
+    return {
+        entry.blob
+        for row in rows
+        for entry in decode_row(row.body)
+        if isinstance(entry, Resulted) and entry.blob is not None
+    }

@@ -1,0 +1,471 @@
+"""The runtime: the tree of actors over one store, inside the caller's event loop.
+
+::
+
+    runtime (rest_for_one)
+    ├── checkpoint   the only writer of the store
+    ├── budget       the book of accounts
+    ├── timers       the lease, and sessions whose owner is gone
+    └── sessions     dynamic; restarts are counted for each session by itself
+"""
+
+import os
+import random
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import anyio
+import structlog
+
+from ..stores.base import Facts, Head, HeadQuery, Leave, Store, StoreError, StoreFailed
+from ..stores.liveness import owner_id
+from ..stores.open import open_store
+from ..stores.records import Late, Noted
+from ..supervisor import (
+    ChildSpec,
+    DynamicSpec,
+    Kernel,
+    Report,
+    Strategy,
+    SupervisorSpec,
+    TreeNode,
+)
+from ..supervisor.classify import classify
+from ..supervisor.clock import Clock, SystemClock
+from ..supervisor.errors import ErrorClass, UsageError
+from ..supervisor.ids import Ids, RandomIds
+from ..supervisor.policy import Policy, load_policy
+from .accounts import Book, BudgetActor
+from .agent import Agent, InstalledAgent
+from .budget import Budget
+from .bus import log_event
+from .checkpoint import MAILBOX_MAX, CheckpointActor
+from .events import AlertRaised, CallLate, CallStuck
+from .handle import SessionHandle
+from .keeper import Keeper
+from .outcome import Outcome
+from .ownership import LEASE_S, Ownership
+from .results import render_result
+from .secrets import Mask
+from .services import Services
+from .session import Session
+from .sessions import Sessions, each_head
+from .threads import LateOutcome, RunningThread, Threads
+
+_log = structlog.get_logger("ukemi")
+
+
+class Runtime:
+    """Runs sessions of the given agents over a store. Use it as ``async with``.
+
+    Entering adopts the unfinished sessions of the store that have no living owner. It installs no
+    signal handlers, configures no logging, and runs inside the caller's event loop.
+
+    Args:
+        store: a path, a ``sqlite:`` or ``memory:`` URL, or a `Store`.
+        agents: the agents whose sessions may run here, sub-sessions included.
+        policy: a `Policy`, the path of a TOML file, or None for the defaults.
+        clock: where times come from.
+        ids: where names of new sessions come from.
+        secrets: values for the parameters that tools name in their ``secrets`` mark.
+        groups: budgets shared by all sessions of a group, by name.
+        tenants: budgets shared by all sessions of a tenant, by name.
+        durability: ``full`` survives power loss; ``normal`` survives the death of the process.
+        lease_s: seconds after which other processes may take over what this one stopped renewing.
+        adopt: False leaves the unfinished sessions of the store alone.
+        random_source: spreads the waits between retries.
+
+    Raises:
+        UsageError: something given here cannot work; the message names it.
+        StoreUnusable: on entering: the store cannot be opened; it is untouched.
+    """
+
+    def __init__(
+        self,
+        store: str | Path | Store,
+        *,
+        agents: Sequence[Agent] = (),
+        policy: Policy | str | Path | None = None,
+        clock: Clock | None = None,
+        ids: Ids | None = None,
+        secrets: Mapping[str, str] | None = None,
+        groups: Mapping[str, Budget] | None = None,
+        tenants: Mapping[str, Budget] | None = None,
+        durability: Any = "full",
+        lease_s: float = LEASE_S,
+        adopt: bool = True,
+        random_source: random.Random | None = None,
+    ) -> None:
+        self._store = open_store(store, durability)
+        self._policy_source = policy
+        self._policy = load_policy(policy)
+        self._clock = clock or SystemClock()
+        self._ids = ids or RandomIds()
+        self._secrets = dict(secrets or {})
+        self._agents = install(agents, self._secrets)
+        self._adopts = adopt
+        self._alerts: list[str] = []
+        self._random = random_source or random.Random()
+        self._checkpoint = CheckpointActor(
+            self._store,
+            self._clock,
+            retry_s_max=lambda: self._policy.storage.retry_s_max,
+            on_fault=self._alert,
+        )
+        self._ownership = Ownership(owner_id(), self._clock, self._checkpoint, lease_s)
+        self._budget = BudgetActor(Book(groups or {}, tenants or {}), self._alert)
+        self._threads = Threads(on_late=self._late)
+        self._kernel: Kernel | None = None
+        self._open_sessions: Sessions | None = None
+        self._keeper: Keeper | None = None
+
+    # ------------------------------------------------------------ the block
+
+    async def __aenter__(self) -> Self:
+        if self._kernel is not None:
+            raise UsageError("a Runtime is entered once; make a new one")
+        kernel = self._kernel = Kernel(
+            self._tree(),
+            clock=self._clock,
+            classify=error_class,
+            clean=Mask(self._secrets.values()),
+            on_report=self._reported,
+        )
+        services = self._services(kernel)
+        self._open_sessions = Sessions(
+            services, self._budget.book, self._agents, lambda: kernel.supervisor("sessions")
+        )
+        self._keeper = Keeper(
+            self._store, self._clock, self._ownership, self._open_sessions, self._alert
+        )
+        await self._store.open()
+        try:
+            await self._sum_up()
+            await kernel.__aenter__()
+        except BaseException:
+            with anyio.CancelScope(shield=True):
+                await self._store.close()
+            raise
+        if self._adopts:
+            await self._keeper.adopt()
+        return self
+
+    async def __aexit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._sessions_here.closing = True
+        try:
+            await self._kernel_here.__aexit__(exc_type, exc, traceback)
+        finally:
+            with anyio.move_on_after(5, shield=True):
+                await self._leave()
+            for thread in self._threads.running():
+                self._alert(f"a thread of tool {thread.tool} still runs and was left behind")
+
+    async def _leave(self) -> None:
+        """Let others take over at once what is unfinished here."""
+        try:
+            await self._store.commit([Leave(owner=self._ownership.owner)])
+        except StoreError as error:
+            self._alert(f"unfinished sessions wait for the end of the lease: {error}")
+        await self._store.close()
+
+    def _tree(self) -> SupervisorSpec:
+        restarts = self._policy.restarts
+        return SupervisorSpec(
+            id="runtime",
+            strategy=Strategy.REST_FOR_ONE,
+            intensity=5,
+            period_s=10.0,
+            children=(
+                ChildSpec(
+                    id="checkpoint",
+                    start=self._checkpoint.run,
+                    wait_ready=True,
+                    mailbox_max=MAILBOX_MAX,
+                ),
+                ChildSpec(id="budget", start=self._budget.run),
+                ChildSpec(id="timers", start=self._run_keeper, wait_ready=True),
+                DynamicSpec(
+                    id="sessions",
+                    intensity=restarts.pool_intensity,
+                    period_s=restarts.pool_period_s,
+                    child_intensity=restarts.intensity,
+                    child_period_s=restarts.period_s,
+                    initial=lambda: self._sessions_here.specs(),
+                    on_give_up=lambda child, why: self._sessions_here.gave_up(child, why),
+                ),
+            ),
+        )
+
+    async def _run_keeper(self, ctx: Any) -> None:
+        assert self._keeper is not None  # made before the tree starts
+        await self._keeper.run(ctx)
+
+    def _services(self, kernel: Kernel) -> Services:
+        return Services(
+            clock=self._clock,
+            store=self._store,
+            timers=kernel.timers,
+            checkpoint=self._checkpoint,
+            ownership=self._ownership,
+            policy=lambda: self._policy,
+            roll=self._random.random,
+            threads=self._threads,
+            mask=Mask(self._secrets.values()),
+            subsession=self._subsession,
+            late=self._late,
+            give_up=self._give_up_body,
+        )
+
+    async def _sum_up(self) -> None:
+        """Count what sessions of groups and tenants with a budget have consumed so far."""
+        if self._budget.book.shares:
+            async for head in each_head(self._store, HeadQuery(limit=1000)):
+                self._budget.book.sum_up(head.facts)
+
+    # ------------------------------------------------------------ sessions
+
+    async def start(
+        self,
+        agent: str,
+        task: str,
+        *,
+        budget: Budget | None = None,
+        session_id: str | None = None,
+        parent: str | None = None,
+        group: str | None = None,
+        tenant: str | None = None,
+        working_directory: str | Path | None = None,
+    ) -> SessionHandle:
+        """Start a session; it is durable when this returns.
+
+        Args:
+            agent: name of one of the runtime's agents.
+            task: the user's first message.
+            budget: the session's own limits; None: the defaults of `Budget`.
+            session_id: its name in the store; None: a fresh one.
+            parent: an active session within whose limits it lives and with which it is cancelled.
+            group, tenant: whose budget it shares.
+            working_directory: where its file and shell tools work; None: the process's own.
+
+        Raises:
+            UsageError: no such agent, an empty task, a parent that is not active, a bad id.
+            SessionExists: the id is taken.
+            StoreFailed: the store failed for longer than it is waited for.
+        """
+        sessions = self._sessions_here
+        name = self._ids.new("session") if session_id is None else check_id(session_id)
+        if parent is not None and parent not in sessions.active:
+            raise UsageError(f"parent {parent!r} is no active session of this runtime")
+        now_ms = self._clock.wall_ms()
+        facts = Facts(
+            agent=agent,
+            created_at_ms=now_ms,
+            updated_at_ms=now_ms,
+            parent=parent,
+            group=group,
+            tenant=tenant,
+            working_directory=str(working_directory or os.getcwd()),
+        )
+        session = await sessions.start(name, agent, task, budget or Budget(), facts)
+        return self._handle(name, session)
+
+    def session(self, session_id: str) -> SessionHandle:
+        """Return a handle on a session of the store, active or not; nothing is looked up yet."""
+        return self._handle(session_id, self._sessions_here.active.get(session_id))
+
+    async def sessions(self, **query: Any) -> list[Head]:
+        """List sessions of the store, newest first; takes the fields of `HeadQuery`."""
+        return await self._store.heads(HeadQuery(**query))
+
+    async def resume(self, session_id: str) -> SessionHandle:
+        """Go on with an unfinished session that nobody drives.
+
+        Raises:
+            SessionOwned: a living owner drives it.
+            SessionUnknown: the store has no such session.
+            UsageError: its agent is unknown here, or it has ended.
+        """
+        head = await self._store.head(session_id)
+        if head.status != "running":
+            raise UsageError(
+                f"session {session_id} is {head.status}; send it a message to go on with it"
+            )
+        return self._handle(session_id, await self._sessions_here.resume(session_id))
+
+    def reload_policy(self, policy: Policy | str | Path | None = None) -> Policy:
+        """Read the policy again, or take another; sessions use it from their next decision on.
+
+        Raises:
+            UsageError: it is no policy; the old one stays.
+        """
+        source = self._policy_source if policy is None else policy
+        self._policy = load_policy(source)
+        self._policy_source = source
+        return self._policy
+
+    def tree(self) -> TreeNode:
+        """Return the live tree of actors as plain data."""
+        return self._kernel_here.tree()
+
+    @property
+    def alerts(self) -> tuple[str, ...]:
+        """What somebody should look at, in order; the newest 100."""
+        return tuple(self._alerts)
+
+    def threads_running(self) -> Sequence[RunningThread]:
+        """Return the threads of sync tools that run now, those that outlived their call included."""
+        return self._threads.running()
+
+    # ------------------------------------------------------------ inside
+
+    @property
+    def _kernel_here(self) -> Kernel:
+        if self._kernel is None:
+            raise UsageError("the runtime is not running; use it inside `async with Runtime(...)`")
+        return self._kernel
+
+    @property
+    def _sessions_here(self) -> Sessions:
+        if self._open_sessions is None:
+            raise UsageError("the runtime is not running; use it inside `async with Runtime(...)`")
+        return self._open_sessions
+
+    def _handle(self, session_id: str, session: Session | None) -> SessionHandle:
+        return SessionHandle(session_id, self._sessions_here, self._store, self._clock, session)
+
+    async def _subsession(
+        self, parent: str, session_id: str, agent: str, task: str, budget: Budget | None
+    ) -> Outcome:
+        """Start a sub-session or find the one this call has started before; wait for its end."""
+        sessions = self._sessions_here
+        try:
+            if session_id in sessions.active:
+                handle = self.session(session_id)
+            elif await self._is_stored(session_id):
+                handle = self.session(session_id)
+                head = await self._store.head(session_id)
+                if head.status == "running":
+                    handle = await self.resume(session_id)
+            else:
+                handle = await self.start(
+                    agent,
+                    task,
+                    budget=budget,
+                    session_id=session_id,
+                    parent=parent,
+                    working_directory=sessions.active[parent].facts.working_directory,
+                )
+            return await handle.outcome()
+        except anyio.get_cancelled_exc_class():
+            sessions.cancel_soon(session_id)
+            raise
+
+    async def _is_stored(self, session_id: str) -> bool:
+        return any(head.session_id == session_id for head in await self._store.heads(HeadQuery()))
+
+    def _give_up_body(self, session_id: str, what: str) -> None:
+        session = self._sessions_here.active.get(session_id)
+        if session is not None:
+            session.emit(CallStuck(session_id=session_id, at_ms=session.now_ms(), tool=what))
+        self._alert(f"session {session_id}: {what} does not end and was left behind")
+        self._sessions_here.give_up_body(session_id, what)
+
+    def _late(self, outcome: LateOutcome) -> None:
+        """A body in doubt has ended after all: write that down."""
+        context = outcome.context
+        if context is None or self._kernel is None or self._sessions_here.closing:
+            return
+        spec = ChildSpec(
+            id=f"{context.session_id}.late.{self._ids.new('late')}",
+            start=lambda _: self._store_late(outcome),
+        )
+        self._kernel.supervisor("sessions").start_child_soon(spec)
+
+    async def _store_late(self, outcome: LateOutcome) -> None:
+        context = outcome.context
+        assert context is not None  # checked by the caller
+        n, index = context.call
+        entry = late_entry(n, index, outcome, Mask(self._secrets.values()))
+
+        def entries(session: Session) -> list[Any]:
+            text = f"Call {n}.{index} {outcome.tool} has ended late: {entry.state}: {entry.content}"
+            session.emit(
+                CallLate(
+                    session_id=session.id,
+                    at_ms=session.now_ms(),
+                    n=n,
+                    index=index,
+                    tool=outcome.tool,
+                    state=entry.state,
+                )
+            )
+            return [entry, Noted(session.journal.take_n(), text, f"late {n}.{index}")]
+
+        await self._sessions_here.append(context.session_id, entries)
+
+    def _reported(self, report: Report) -> None:
+        _log_report(report)
+
+    def _alert(self, text: str) -> None:
+        self._alerts.append(text)
+        del self._alerts[:-100]
+        log_event(AlertRaised(session_id="", at_ms=self._clock.wall_ms(), text=text))
+
+
+def _log_report(report: Report) -> None:
+    """Log what a supervisor reports."""
+    if structlog.is_configured():
+        _log.warning("supervisor.report", report=repr(report))
+
+
+def late_entry(n: int, index: int, outcome: LateOutcome, mask: Mask) -> Late:
+    """Return what the ledger keeps of an outcome that came late."""
+    if outcome.error is None:
+        return Late(n, index, "succeeded", mask(render_result(outcome.value).content))
+    failure = classify(outcome.error)
+    known = failure.may_have_executed == "no" or failure.error_class is ErrorClass.BUG
+    return Late(n, index, "failed" if known else "in_doubt", mask(failure.message))
+
+
+def error_class(error: BaseException) -> ErrorClass:
+    """Classify the death of an actor: a store that fails is a passing fault."""
+    if isinstance(error, StoreFailed):
+        return ErrorClass.TRANSIENT
+    return classify(error).error_class
+
+
+def install(agents: Sequence[Agent], secrets: Mapping[str, str]) -> dict[str, InstalledAgent]:
+    """Return the agents by name.
+
+    Raises:
+        UsageError: two share a name, or one is no Agent.
+    """
+    installed: dict[str, InstalledAgent] = {}
+    for agent in agents:
+        if not isinstance(agent, Agent):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise UsageError(f"agents= holds {agent!r}, which is no Agent")
+        if agent.name in installed:
+            raise UsageError(f"two agents are called {agent.name!r}; give one another name")
+        installed[agent.name] = InstalledAgent(agent, secrets)
+    return installed
+
+
+def check_id(session_id: str) -> str:
+    """Return a session id that every store and supervisor takes.
+
+    Raises:
+        UsageError: it is empty, too long, or has characters other than letters, digits and ``._-``.
+    """
+    plain = session_id.replace(".", "").replace("-", "").replace("_", "")
+    if not plain.isascii() or not plain.isalnum() or len(session_id) > 200:
+        raise UsageError(
+            f"session_id={session_id!r} must be 1 to 200 letters, digits, dots, _ or -"
+        )
+    return session_id

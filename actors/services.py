@@ -1,0 +1,38 @@
+"""What all sessions of one runtime share."""
+
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+from msgspec import Struct
+
+from ..stores.base import Store
+from ..supervisor import Timers
+from ..supervisor.clock import Clock
+from ..supervisor.policy import Policy
+from .budget import Budget
+from .checkpoint import CheckpointActor
+from .outcome import Outcome
+from .ownership import Ownership
+from .secrets import Mask
+from .threads import LateOutcome, Threads
+
+SubSessions = Callable[[str, str, str, str, Budget | None], Coroutine[Any, Any, Outcome]]
+"""Starts or finds a sub-session and waits for its outcome: parent, id, agent, task, budget."""
+
+
+class Services(Struct, kw_only=True):
+    """Shared by reference; nothing in it belongs to one session."""
+
+    clock: Clock
+    store: Store
+    timers: Timers
+    checkpoint: CheckpointActor
+    ownership: Ownership
+    policy: Callable[[], Policy]
+    roll: Callable[[], float]
+    threads: Threads
+    mask: Mask
+    subsession: SubSessions
+    late: Callable[[LateOutcome], None]
+    give_up: Callable[[str, str], None]
+    """Told session and body when a body does not end: the session goes on without it."""

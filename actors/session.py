@@ -1,0 +1,189 @@
+"""A session in memory: what its lives share, and what others may ask of it.
+
+The record survives restarts of the session's actor. A life (life.py) takes the turns; between
+turns there is no task, and once the session has ended not even this record.
+"""
+
+from collections.abc import Sequence
+
+import anyio
+import msgspec
+
+from ..stores.base import Facts, Fenced, StoreError
+from ..stores.records import Booked, Ended, JournalEntry, Resulted, SessionStatus, Spent
+from ..supervisor.errors import UkemiError
+from .agent import InstalledAgent
+from .budget import Account
+from .bus import Channel
+from .dossier import Trouble, hand_over
+from .events import CheckpointStored, Event, ended
+from .journal import Acknowledgement, Journal
+from .outcome import Completed, HandedOver, Outcome, Stopped, outcome_to_data
+from .services import Services
+from .state import SessionState
+from .work import Cut, Work
+
+STATUS: dict[type[Outcome], SessionStatus] = {
+    Completed: "completed",
+    HandedOver: "handed_over",
+    Stopped: "stopped",
+}
+
+
+class Session:
+    """One session this runtime owns.
+
+    Args:
+        facts: what lists show of it; kept up to date at its ends.
+    """
+
+    def __init__(
+        self,
+        services: Services,
+        installed: InstalledAgent,
+        state: SessionState,
+        account: Account,
+        facts: Facts,
+        *,
+        epoch: int,
+        seq: int,
+    ) -> None:
+        self.id = state.session_id
+        self.services = services
+        self.installed = installed
+        self.state = state
+        self.account = account
+        self.facts = facts
+        self.journal = Journal(
+            state, services.checkpoint, epoch=epoch, seq=seq, on_stored=self._stored
+        )
+        self.channel = Channel()
+        self.work: Work | None = None
+        self.cut: Cut | None = None
+        self.children: set[str] = set()
+        self.outcome: Outcome | None = None
+        self.error: UkemiError | None = None
+        self.ended = anyio.Event()
+        self.retired = anyio.Event()
+        self.stepped_n = 0
+        self.lives = 0
+        self._booked_at: float | None = None
+
+    # ------------------------------------------------------------ telling
+
+    def now_ms(self) -> int:
+        return self.services.clock.wall_ms()
+
+    def emit(self, event: Event) -> None:
+        """Tell whoever looks on."""
+        self.channel.emit(event)
+
+    def _stored(self, entries: Sequence[JournalEntry]) -> None:
+        at_ms = self.now_ms()
+        for entry in entries:
+            if isinstance(entry, Resulted):
+                self.emit(CheckpointStored(session_id=self.id, at_ms=at_ms, counter=entry.counter))
+
+    # ------------------------------------------------------------ time and budget
+
+    def start_clock(self) -> None:
+        """Time counts from now on: a turn has begun."""
+        self._booked_at = self.services.clock.now()
+
+    def stop_clock(self) -> None:
+        """Time counts no more: the turn is over."""
+        self.book_time()
+        self._booked_at = None
+
+    def book_time(self) -> None:
+        """Book the seconds since the last booking."""
+        if self._booked_at is not None:
+            now = self.services.clock.now()
+            self.account.book(seconds=max(0.0, now - self._booked_at))
+            self._booked_at = now
+
+    def spent(self) -> Spent:
+        """Return the session's own consumption up to now."""
+        self.book_time()
+        return self.account.spent()
+
+    def booked(self) -> Booked:
+        """Return an entry that stores the consumption where no result does."""
+        return Booked(self.spent())
+
+    def active_left_s(self) -> float | None:
+        """Return what is left of ``active_seconds``, or None where there is no such limit."""
+        left_s = self.account.left("active_seconds")
+        return None if left_s == float("inf") else max(0.0, left_s)
+
+    def out_of_active_time(self) -> Cut:
+        """Cut the session off: its active seconds are spent."""
+        return self.cut_off(Cut("budget", self.account.tightest("active_seconds")))
+
+    # ------------------------------------------------------------ owning
+
+    async def ensure_owned(self) -> None:
+        """Return once this process certainly owns the session; before each request and each body.
+
+        Raises:
+            Fenced: another owner has taken it over.
+            StoreError: the store does not answer, so nobody knows.
+        """
+        if self.journal.fenced:
+            raise Fenced(f"session {self.id} was taken over by another owner")
+        if not self.services.ownership.sure:
+            await self.services.ownership.renew()
+            head = await self.services.store.head(self.id)
+            if head.epoch != self.journal.epoch:
+                self.journal.fenced = True
+                raise Fenced(f"session {self.id} was taken over by {head.owner or 'nobody'}")
+
+    # ------------------------------------------------------------ cutting off
+
+    def cut_off(self, cut: Cut) -> Cut:
+        """End all work of the session now; its life settles the rest. The first reason stays."""
+        if self.cut is None:
+            self.cut = cut
+        if self.work is not None:
+            self.work.cut_off(self.cut)
+        return self.cut
+
+    # ------------------------------------------------------------ the end
+
+    def end(self, outcome: Outcome) -> Acknowledgement:
+        """Store the outcome; when that is acknowledged, `announce` it."""
+        spent = self.spent()
+        status = STATUS[type(outcome)]
+        self.facts = msgspec.structs.replace(
+            self.facts,
+            updated_at_ms=self.now_ms(),
+            reason=None if isinstance(outcome, Completed) else outcome.reason,
+            spent=spent,
+        )
+        entry = Ended(status, outcome_to_data(outcome), spent)
+        return self.journal.append(entry, status=status, facts=self.facts)
+
+    def lose(self, error: UkemiError) -> None:
+        """This process drives the session no more, and does not know how it will end."""
+        self.error = error
+        self.ended.set()
+
+    def announce(self, outcome: Outcome) -> None:
+        """Tell everybody who waits how it ended."""
+        self.outcome = outcome
+        self.emit(ended(self.id, self.now_ms(), outcome))
+        self.ended.set()
+
+    def handed_over(self, trouble: Trouble, *, unsaved: str | None = None) -> HandedOver:
+        """Return the outcome of a handover from where the session stands."""
+        self.book_time()
+        return hand_over(trouble, self.state, self.account, unsaved=unsaved)
+
+    def unsaved_text(self, error: StoreError) -> str:
+        """Return, for a person, what the store did not take."""
+        lines = [
+            f"call {entry.n}.{entry.index}: {entry.state}: {entry.content}"
+            for entry in self.journal.unsaved()
+            if isinstance(entry, Resulted)
+        ]
+        return "\n".join([f"not stored, since the store failed ({error}):", *lines])

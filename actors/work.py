@@ -1,0 +1,161 @@
+"""Bodies under way: run with a limit, cut off together, given up where they do not end.
+
+A limit is a timer in the kernel's one heap that cancels the body's own scope; the time-out is
+noted when the timer fires, so an error from a body's clean-up cannot hide it.
+"""
+
+from collections.abc import Awaitable, Callable
+from functools import partial
+from typing import TypeVar
+
+import anyio
+from msgspec import Struct
+
+from ..supervisor import Timer, Timers
+from .budget import Refusal
+
+T = TypeVar("T")
+
+GRACE_S = 1.0
+"""Seconds a cancelled body has for its clean-up before the session goes on without it."""
+
+
+class Cut(Struct, frozen=True):
+    """Why all work of a session ends now; ``limit`` names the budget, where that is the reason."""
+
+    kind: str  # "cancelled" | "budget" | "fenced"
+    limit: Refusal | None = None
+
+
+class CutOff(Exception):
+    """The session was cut off while this body ran, or before it began."""
+
+    def __init__(self, cut: Cut) -> None:
+        super().__init__(cut.kind)
+        self.cut = cut
+
+
+class TimedOut(Exception):
+    """The body did not end within its own limit."""
+
+    def __init__(self, limit_s: float) -> None:
+        super().__init__(f"no end within {limit_s:g} s")
+        self.limit_s = limit_s
+
+
+class Superseded(Exception):
+    """The body ended after its session had given it up and gone on; nothing may follow."""
+
+    def __init__(self, value: object = None, error: Exception | None = None) -> None:
+        super().__init__("given up")
+        self.value = value
+        self.error = error
+
+
+class _Body:
+    """One body under way."""
+
+    __slots__ = ("expired", "scope", "what")
+
+    def __init__(self, what: str) -> None:
+        self.scope = anyio.CancelScope()
+        self.what = what
+        self.expired = False
+
+
+class Work:
+    """The bodies of one life of a session.
+
+    Args:
+        on_stuck: told the name of a body that did not end within ``GRACE_S`` after being cancelled.
+    """
+
+    def __init__(self, timers: Timers, on_stuck: Callable[[str], None]) -> None:
+        self._timers = timers
+        self._on_stuck = on_stuck
+        self._bodies: set[_Body] = set()
+        self._graces: dict[_Body, Timer] = {}
+        self.cut: Cut | None = None
+        self.closed = False
+
+    def cut_off(self, cut: Cut) -> None:
+        """End all bodies and start no more; the first reason stays."""
+        if self.cut is None:
+            self.cut = cut
+            for body in tuple(self._bodies):
+                self._cancel(body)
+
+    async def run(
+        self, function: Callable[[], Awaitable[T]], *, what: str, limit_s: float | None = None
+    ) -> T:
+        """Run a body and return its value.
+
+        Raises:
+            CutOff: the session was cut off; the body may have taken effect if it had begun.
+            TimedOut: ``limit_s`` seconds passed.
+            Superseded: the session has gone on without this body.
+            Exception: whatever the body raises.
+        """
+        if self.cut is not None:
+            raise CutOff(self.cut)
+        body = _Body(what)
+        timer = None
+        if limit_s is not None:
+            timer = self._timers.after(limit_s, lambda: self._expire(body))
+        self._bodies.add(body)
+        try:
+            with body.scope:
+                value = await function()
+                if self.closed:
+                    raise Superseded(value)
+                return value
+        except Superseded:
+            raise
+        except Exception as error:
+            self._explain(body, limit_s, error)
+            raise
+        finally:
+            self._leave(body, timer)
+        self._explain(body, limit_s, None)
+        raise AssertionError("a scope swallowed a cancellation that nobody asked for")
+
+    def _leave(self, body: _Body, timer: Timer | None) -> None:
+        self._bodies.discard(body)
+        if timer is not None:
+            timer.cancel()
+        grace = self._graces.pop(body, None)
+        if grace is not None:
+            grace.cancel()
+
+    def _explain(self, body: _Body, limit_s: float | None, error: Exception | None) -> None:
+        """Raise what ended the body, where it was not the body itself."""
+        if self.closed:
+            raise Superseded(error=error) from error
+        if not body.scope.cancel_called:
+            return
+        if body.expired:
+            raise TimedOut(limit_s or 0.0) from error
+        if self.cut is not None:
+            raise CutOff(self.cut) from error
+
+    def _expire(self, body: _Body) -> None:
+        body.expired = True
+        self._cancel(body)
+
+    def _cancel(self, body: _Body) -> None:
+        body.scope.cancel()
+        if body not in self._graces:
+            self._graces[body] = self._timers.after(GRACE_S, lambda: self._stuck(body))
+
+    def _stuck(self, body: _Body) -> None:
+        if body in self._bodies and not self.closed:
+            self.closed = True
+            self._on_stuck(body.what)
+
+
+async def pause(work: Work, delay_s: float) -> None:
+    """Wait before a retry; a cut ends the wait."""
+    try:
+        await work.run(partial(anyio.sleep, delay_s), what="wait before a retry")
+    except CutOff:
+        return
