@@ -22,6 +22,7 @@ BUFFER_MAX = 10_000
 """Events that wait for one slow subscriber before it loses some."""
 
 _plain = logging.getLogger("ukemi")
+_plain.addHandler(logging.NullHandler())
 _LEVELS = {
     "debug": logging.DEBUG,
     "info": logging.INFO,
