@@ -100,7 +100,9 @@ def _message(message: Message, ids: WireIds) -> Json:
 def _assistant(message: AssistantMessage, ids: WireIds) -> Json:
     wire_ids = ids.open([call.id for call in message.calls])
     raw = _own_raw(message)
-    wire: Json = raw if raw is not None else {"role": "assistant", "content": message.text}
+    wire: Json = (
+        raw if raw is not None else {"role": "assistant", "content": clean(message.text) or None}
+    )
     if message.calls:
         entries = raw["tool_calls"] if raw is not None else map(_call, message.calls)
         wire["tool_calls"] = [
@@ -190,7 +192,8 @@ def _raw(message: Mapping[str, Any], calls: Sequence[ToolCall]) -> bytes | None:
         for key, value in message.items()
         if value is not None and key not in _ANSWER_ONLY
     }
-    kept["role"] = "assistant"
+    # Empty content is null, as OpenAI itself has it beside calls or a refusal.
+    kept |= {"role": "assistant", "content": kept.get("content") or None}
     entries: Sequence[Json] = message.get("tool_calls") or ()
     kept.pop("tool_calls", None)
     if entries:
@@ -204,7 +207,7 @@ def _is_plain(kept: Json) -> bool:
     entries: Sequence[Json] = kept.get("tool_calls", ())
     return (
         kept.keys() <= {"role", "content", "tool_calls"}
-        and isinstance(kept.get("content", ""), str)
+        and isinstance(kept["content"], str | None)
         and all(
             entry.keys() == {"id", "type", "function"}
             and entry["function"].keys() == {"name", "arguments"}

@@ -103,8 +103,7 @@ class ScriptedModel:
         output_tokens_max: int | None = None,
         record: bool = False,
     ) -> None:
-        if isinstance(script, str):
-            raise UsageError(f"a script is a list or a function, not the text {script!r}")
+        _check(script)
         self.name = name
         self.prices = prices
         self.output_tokens_max = output_tokens_max
@@ -235,6 +234,12 @@ class ScriptedModel:
         calls = tuple(told.calls)
         finish: Finish = "tool_calls" if calls else "stop"
         return ModelReply(text="".join(told.pieces), calls=calls, finish=finish, usage=usage)
+
+
+def _check(script: object) -> None:
+    """Refuse what is no script, a single text above all: a text is a sequence too."""
+    if isinstance(script, str) or not (callable(script) or isinstance(script, Sequence)):
+        raise UsageError(f"a script is a list of replies or a function, not {script!r}")
 
 
 def _answers(request: ModelRequest) -> int:
