@@ -1,0 +1,151 @@
+"""`next_step` reads the stored state and nothing else: a table of journals and what follows."""
+
+from operator import attrgetter
+
+import pytest
+from msgspec import Struct
+
+from ukemi.actors.state import AskModel, Finish, Rest, RunCall, SessionState, Step, next_step
+from ukemi.stores.records import (
+    Answered,
+    Ended,
+    Intended,
+    JournalEntry,
+    Late,
+    Noted,
+    Opened,
+    Resulted,
+    Said,
+    ToolCall,
+)
+
+A = ToolCall("a", "alpha", '{"x":1}')
+B = ToolCall("b", "beta")
+OPENED = Opened("agent", 0)
+ASKED = [OPENED, Said(1, "go")]
+TURN = [*ASKED, Answered(2, calls=(A, B), ledger=True)]
+
+
+def resulted(n: int, index: int, counter: int, state: str = "succeeded") -> Resulted:
+    return Resulted(n, index, counter, "text", state)  # type: ignore[arg-type]
+
+
+def fold(entries: list[JournalEntry]) -> SessionState:
+    state = SessionState("s")
+    for entry in entries:
+        state.apply(entry)
+    return state
+
+
+class Case(Struct):
+    rule: str
+    journal: list[JournalEntry]
+    kind: type[Step]
+    call: tuple[int, int] | None = None
+
+
+CASES = [
+    Case("nothing was said yet: rest", [OPENED], Rest),
+    Case("the user spoke last: ask the model", ASKED, AskModel),
+    Case("the model calls: run the first call", TURN, RunCall, (2, 0)),
+    Case("the first has a result: run the second", [*TURN, resulted(2, 0, 1)], RunCall, (2, 1)),
+    Case("results may come in any order", [*TURN, resulted(2, 1, 1)], RunCall, (2, 0)),
+    Case(
+        "all results are there: ask the model",
+        [*TURN, resulted(2, 1, 1), resulted(2, 0, 2)],
+        AskModel,
+    ),
+    Case(
+        "a result in doubt is a result",
+        [*TURN[:-1], *TURN[-1:], resulted(2, 0, 1, "in_doubt")],
+        RunCall,
+        (2, 1),
+    ),
+    Case("the model answered: finish", [*ASKED, Answered(2, "done")], Finish),
+    Case(
+        "the user spoke while a call ran: the call comes first",
+        [*TURN, Said(3, "and?")],
+        RunCall,
+        (2, 0),
+    ),
+    Case(
+        "a note after the answer is the model's to read",
+        [*ASKED, Answered(2, "done"), Noted(3, "n")],
+        AskModel,
+    ),
+    Case("after the end: rest", [*ASKED, Answered(2, "x"), Ended("completed", {})], Rest),
+    Case(
+        "a late note does not reopen what has ended",
+        [*ASKED, Answered(2, "x"), Ended("completed", {}), Noted(3, "late")],
+        Rest,
+    ),
+    Case(
+        "a message reopens what has ended",
+        [*ASKED, Answered(2, "x"), Ended("completed", {}), Said(3, "more")],
+        AskModel,
+    ),
+    Case(
+        "a call whose middle message was never answered comes before all later ones",
+        [*ASKED, Answered(2, calls=(A,)), Said(3, "q2"), Answered(4, calls=(B,))],
+        RunCall,
+        (2, 0),
+    ),
+]
+
+
+@pytest.mark.parametrize("case", CASES, ids=attrgetter("rule"))
+def test_next_step(case: Case) -> None:
+    step = next_step(fold(case.journal))
+    assert isinstance(step, case.kind)
+    if isinstance(step, RunCall):
+        assert (step.n, step.index) == case.call
+
+
+def test_an_intent_without_result_is_shown_with_the_call() -> None:
+    state = fold([*TURN, Intended(2, 0, "alpha", "digest", 2, "key")])
+    step = next_step(state)
+    assert isinstance(step, RunCall)
+    assert step.intent is not None
+    assert (step.intent.key, step.intent.attempts, step.intent.arguments) == ("key", 2, '{"x":1}')
+
+
+def test_next_step_changes_nothing() -> None:
+    state = fold(TURN)
+    assert next_step(state) == next_step(state)
+
+
+def test_doubt_is_kept_until_it_is_known() -> None:
+    journal = [*TURN, Intended(2, 0, "alpha", "d"), resulted(2, 0, 1, "in_doubt")]
+    assert list(fold(journal).in_doubt) == [(2, 0)]
+    assert list(fold([*journal, Late(2, 0, "in_doubt", "?")]).in_doubt) == [(2, 0)]
+    assert not fold([*journal, Late(2, 0, "succeeded", "yes")]).in_doubt
+
+
+def test_a_settled_call_leaves_the_ledger() -> None:
+    state = fold([*TURN, Intended(2, 0, "alpha", "d"), resulted(2, 0, 1)])
+    assert state.ledger == {}
+
+
+def test_corrections_are_counted_in_a_row_and_per_tool() -> None:
+    wrong = Resulted(2, 0, 1, "no", "refused", "invalid_argument")
+    other = Resulted(2, 1, 2, "no", "refused", "invalid_argument")
+    state = fold([*TURN, wrong, other])
+    assert state.corrections == {"alpha": 1, "beta": 1}
+    again = [Answered(3, calls=(A,), ledger=True), resulted(3, 0, 3)]
+    for entry in again:
+        state.apply(entry)
+    assert state.corrections == {"beta": 1}
+
+
+def test_a_refusal_closes_the_call_until_the_user_speaks() -> None:
+    refused = Resulted(2, 0, 1, "no", "failed", "business_rejected", digest="d")
+    state = fold([*TURN, refused])
+    assert state.concluding and state.rejected == {"d"}
+    state.apply(resulted(2, 1, 2))
+    state.apply(Said(3, "another way, then"))
+    assert not state.concluding
+    assert state.rejected == {"d"}, "the refused effect itself stays closed"
+
+
+def test_numbers_are_never_given_twice() -> None:
+    assert fold([*TURN, Noted(7, "n")]).next_n == 8

@@ -1,0 +1,187 @@
+"""What each failure leads to: the table, and laws over all combinations."""
+
+from itertools import product
+from operator import attrgetter
+
+import pytest
+from msgspec import Struct
+
+from ukemi import ErrorClass, Failure, Policy, Traits
+from ukemi.supervisor.decide import (
+    Conclude,
+    Correct,
+    Directive,
+    HandOver,
+    History,
+    PassThrough,
+    Retry,
+    decide,
+    wait_s,
+)
+from ukemi.supervisor.errors import MayHaveExecuted
+from ukemi.supervisor.policy import CorrectionPolicy, RetryPolicy
+
+C = ErrorClass
+READ = Traits(safe_to_retry=True)
+KEYED = Traits(accepts_key=True)
+UNSAFE = Traits()
+EXECUTED: tuple[MayHaveExecuted, ...] = ("no", "maybe", "yes")
+POLICY = Policy()
+
+
+def failure(
+    error_class: ErrorClass, executed: MayHaveExecuted = "maybe", wait: float | None = None
+) -> Failure:
+    return Failure(error_class=error_class, may_have_executed=executed, retry_after=wait)
+
+
+class Case(Struct):
+    rule: str
+    failure: Failure
+    traits: Traits
+    expected: type[Directive]
+    reason: str | None = None
+    history: History = History()
+
+
+CASES = [
+    Case("a read is tried again", failure(C.TRANSIENT), READ, Retry),
+    Case("a keyed write is tried again", failure(C.TRANSIENT), KEYED, Retry),
+    Case(
+        "an unsafe write that certainly did not execute too",
+        failure(C.TRANSIENT, "no"),
+        UNSAFE,
+        Retry,
+    ),
+    Case(
+        "an unsafe write that may have executed goes to a person",
+        failure(C.TRANSIENT),
+        UNSAFE,
+        HandOver,
+        "in_doubt",
+    ),
+    Case("rate limits are waited out", failure(C.RATE_LIMITED, "no"), UNSAFE, Retry),
+    Case("a timed-out read is tried again", failure(C.IN_DOUBT_TIMEOUT), READ, Retry),
+    Case(
+        "a timed-out write is in doubt", failure(C.IN_DOUBT_TIMEOUT), UNSAFE, HandOver, "in_doubt"
+    ),
+    Case(
+        "the attempt cap ends it",
+        failure(C.TRANSIENT),
+        READ,
+        HandOver,
+        "blocked",
+        History(attempts=4),
+    ),
+    Case(
+        "the time budget is checked before sleeping",
+        failure(C.TRANSIENT),
+        READ,
+        HandOver,
+        "blocked",
+        History(attempts=2, elapsed_s=119.9),
+    ),
+    Case(
+        "a server's wait past the budget ends it at once",
+        failure(C.RATE_LIMITED, "no", 600.0),
+        READ,
+        HandOver,
+        "blocked",
+    ),
+    Case(
+        "wrong arguments go back to the model", failure(C.INVALID_ARGUMENT, "no"), UNSAFE, Correct
+    ),
+    Case(
+        "three corrections in a row are enough",
+        failure(C.INVALID_ARGUMENT, "no"),
+        UNSAFE,
+        HandOver,
+        "planning",
+        History(corrections=3),
+    ),
+    Case(
+        "a missing right needs a person", failure(C.PERMISSION_DENIED), READ, HandOver, "permission"
+    ),
+    Case("a business rule concludes", failure(C.BUSINESS_REJECTED), READ, Conclude),
+    Case("refused content concludes", failure(C.CONTENT_REFUSED), READ, Conclude),
+    Case("no progress needs a person", failure(C.PLANNING), READ, HandOver, "planning"),
+    Case("too much context needs a person", failure(C.CONTEXT_OVERFLOW), READ, HandOver, "context"),
+    Case("a bug needs a person", failure(C.BUG), READ, HandOver, "bug"),
+    Case(
+        "an exhausted machine needs a person", failure(C.RESOURCE_EXHAUSTED), READ, HandOver, "bug"
+    ),
+    Case(
+        "the unknown is reported, never retried",
+        failure(C.UNKNOWN, "no"),
+        READ,
+        HandOver,
+        "unknown",
+    ),
+    Case("cancellation passes through", failure(C.CANCELLED), READ, PassThrough),
+]
+
+
+@pytest.mark.parametrize("case", CASES, ids=attrgetter("rule"))
+def test_decide(case: Case) -> None:
+    directive = decide(case.failure, case.traits, case.history, POLICY, roll=0.5)
+    assert isinstance(directive, case.expected)
+    if isinstance(directive, HandOver):
+        assert directive.reason == case.reason
+        assert directive.detail
+
+
+EVERYTHING = list(product(ErrorClass, EXECUTED, (READ, KEYED, UNSAFE), range(1, 6), (0.0, 0.99)))
+
+
+def test_an_unsafe_call_that_may_have_executed_is_never_retried() -> None:
+    for error_class, executed, traits, attempts, roll in EVERYTHING:
+        if executed == "no" or traits.repeatable:
+            continue
+        history = History(attempts=attempts)
+        directive = decide(failure(error_class, executed), traits, history, POLICY, roll)
+        assert not isinstance(directive, Retry), (error_class, executed, traits)
+
+
+def test_only_passing_failures_are_ever_retried() -> None:
+    passing = {C.TRANSIENT, C.RATE_LIMITED, C.IN_DOUBT_TIMEOUT}
+    retried = {
+        error_class
+        for error_class, executed, traits, attempts, roll in EVERYTHING
+        if isinstance(
+            decide(
+                failure(error_class, executed), traits, History(attempts=attempts), POLICY, roll
+            ),
+            Retry,
+        )
+    }
+    assert retried == passing
+
+
+@pytest.mark.parametrize("wait", [None, 0.0, 0.5, 7.0, 29.0, 100.0])
+def test_no_wait_before_the_servers_own(wait: float | None) -> None:
+    policy = RetryPolicy()
+    for attempts in range(1, 80):
+        for roll in (0.0, 0.5, 0.999):
+            assert wait_s(wait, attempts, policy, roll) >= (wait or 0.0)
+
+
+def test_waits_still_spread_at_the_cap() -> None:
+    policy = RetryPolicy(delay_s_first=1.0, delay_s_max=30.0)
+    waits = {wait_s(None, 50, policy, roll / 10) for roll in range(10)}
+    assert len(waits) == 10 and max(waits) <= 30.0 and min(waits) >= 15.0
+
+
+def test_waits_never_outgrow_the_time_budget() -> None:
+    for attempts, elapsed_s, roll in product(range(1, 20), (0.0, 50.0, 119.0), (0.0, 0.999)):
+        policy = Policy(transient=RetryPolicy(attempts_max=None, time_budget_s=120.0))
+        history = History(attempts=attempts, elapsed_s=elapsed_s)
+        directive = decide(failure(C.TRANSIENT), READ, history, policy, roll)
+        if isinstance(directive, Retry):
+            assert elapsed_s + directive.delay_s <= 120.0
+
+
+def test_no_limit_means_no_limit() -> None:
+    policy = Policy(invalid_argument=CorrectionPolicy(corrections_max=None))
+    history = History(corrections=1000)
+    directive = decide(failure(C.INVALID_ARGUMENT, "no"), UNSAFE, history, policy, 0.0)
+    assert directive == Correct(None)
