@@ -25,7 +25,10 @@ DEFAULT_OPTIONS = ("send a message to go on", "cancel the session")
 
 
 class Trouble(Struct, frozen=True, kw_only=True):
-    """Why a session must be handed over, as it was found out."""
+    """Why a session must be handed over, as it was found out.
+
+    ``inherited``: it was left by an earlier life; what the user said since lets the session go on.
+    """
 
     reason: Reason
     detail: str
@@ -33,6 +36,7 @@ class Trouble(Struct, frozen=True, kw_only=True):
     input: str = ""
     failure: Failure | None = None
     tried: tuple[str, ...] = ()
+    inherited: bool = False
 
 
 def over_budget(limit: Refusal, step: str) -> Trouble:

@@ -14,6 +14,7 @@ from ..supervisor.failure import Failure
 from .asking import Asking
 from .calling import Calling
 from .dossier import Trouble, over_budget
+from .model import UserMessage
 from .outcome import Completed, Outcome, Stopped, outcome_from_data
 from .session import Session
 from .state import AskModel, Finish, Rest, RunCall, next_step
@@ -98,6 +99,9 @@ class Life:
         if trouble is None:
             return None
         await self._calling.settle_open("the session is handed over to a person")
+        if trouble.inherited and isinstance(session.state.conversation.last, UserMessage):
+            # The user has spoken since the call was cut off; the question stays open beside it.
+            return None
         return session.handed_over(trouble)
 
     def _as_it_was(self) -> Outcome:

@@ -181,6 +181,7 @@ class Preparing:
             step=f"call {n}.{index} {call.name}",
             input=call.arguments,
             tried=("nothing: it is not safe to repeat",),
+            inherited=True,
         )
         return Ended(
             content=INTERRUPTED,
