@@ -54,6 +54,9 @@ class TrioLoop:
         self.now: Callable[[], float] = trio.current_time
         self.future = TrioOneShot
 
+    def context(self) -> contextvars.Context:
+        return contextvars.copy_context()
+
     def call_soon(self, callback: Callable[[], object]) -> None:
         self._token.run_sync_soon(callback)
 

@@ -6,7 +6,9 @@ caller reaches the children in order, through their supervisors, and never all a
 """
 
 import asyncio
+import sys
 from collections.abc import Callable, Coroutine, Generator
+from contextvars import Context, copy_context
 from typing import Any, Protocol
 
 import anyio
@@ -30,6 +32,10 @@ class Loop(Protocol):
 
     def now(self) -> float: ...
     def future(self) -> OneShot: ...
+    def context(self) -> Context:
+        """Return a copy of the caller's context variables, fit for callbacks and tasks."""
+        ...
+
     def call_soon(self, callback: Callback) -> None:
         """Call back in the next round of the loop."""
         ...
@@ -53,13 +59,24 @@ class _AsyncioLoop:
         self._loop = asyncio.get_running_loop()
         self.now: Callable[[], float] = self._loop.time
         self.future: Callable[[], OneShot] = self._loop.create_future
+        self._context = self.context()
+
+    def context(self) -> Context:
+        # Where sniffio is installed, anyio asks it which library runs. It knows by this variable,
+        # which `anyio.run` sets, or by the running task: under `asyncio.run`, in a bare callback,
+        # there is neither.
+        context = copy_context()
+        sniffio = sys.modules.get("sniffio")
+        if sniffio is not None:
+            context.run(sniffio.current_async_library_cvar.set, "asyncio")
+        return context
 
     def call_soon(self, callback: Callback) -> None:
-        self._loop.call_soon(callback)
+        self._loop.call_soon(callback, context=self._context)
 
     def call_from_thread(self, callback: Callback) -> bool:
         try:
-            self._loop.call_soon_threadsafe(callback)
+            self._loop.call_soon_threadsafe(callback, context=self._context)
         except RuntimeError:  # the loop is closed
             return False
         return True

@@ -64,7 +64,7 @@ class Services:
     def bind(self, loop: Loop) -> None:
         """Take up a loop; called once, inside of it, before anything is started."""
         self.loop = loop
-        self._context = copy_context()
+        self._context = loop.context()
         if type(self.clock) is SystemClock:
             # The same time without anyio's look-up of the backend, which costs more than the heap.
             self.now = loop.now
