@@ -1,0 +1,164 @@
+"""How do sessions live inside a web service, and outlive it?
+
+The runtime is entered in the application's lifespan, so it shares the server's event loop and is
+left when the server stops. What was unfinished then, or when the process was killed, goes on when
+the next process enters a runtime over the same store: nothing in here does that.
+
+Run it with ``python examples/service.py``, then::
+
+    curl -d '{"task": "How many bolts are on the shelves?"}' localhost:8000/sessions
+    curl -N localhost:8000/sessions/ID/events
+    curl localhost:8000/sessions/ID
+    curl -d '{"text": "And the nuts?"}' localhost:8000/sessions/ID/messages
+"""
+
+import os
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any, TypedDict, TypeVar
+
+import anyio
+import msgspec
+import uvicorn
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import Response, StreamingResponse
+from starlette.routing import Route
+
+from ukemi import Agent, Runtime, SessionHandle, UkemiError, UsageError, tool
+from ukemi.models import ScriptedModel, call
+from ukemi.stores.base import SessionOwned, SessionUnknown
+
+SHELVES = {"north": 120, "east": 7, "south": 0, "west": 63, "cellar": 400}
+
+
+@tool(effect="read")
+async def count(shelf: str) -> int:
+    """Count the bolts on one shelf; takes a moment."""
+    await anyio.sleep(0.2)
+    return SHELVES[shelf]
+
+
+# A list is played to each session from its start, so a resumed one goes on at the right line.
+# A real model goes here: OpenAIModel("...") or AnthropicModel("...").
+clerk = Agent(
+    "clerk",
+    model=ScriptedModel([*(call("count", shelf=shelf) for shelf in SHELVES), "590 bolts."]),
+    tools=[count],
+    instructions="You count what is on the shelves.",
+)
+
+
+class State(TypedDict):
+    """What every request sees as ``request.state``."""
+
+    runtime: Runtime
+
+
+class NewSession(msgspec.Struct):
+    """Body of ``POST /sessions``."""
+
+    task: str
+
+
+class NewMessage(msgspec.Struct):
+    """Body of ``POST /sessions/{id}/messages``."""
+
+    text: str
+
+
+T = TypeVar("T")
+
+
+async def start(request: Request) -> Response:
+    """Start a session; it is durable when the answer goes out."""
+    session = await runtime_of(request).start("clerk", (await body(request, NewSession)).task)
+    return json({"id": session.id}, status=201)
+
+
+async def events(request: Request) -> Response:
+    """Stream what happens up to the session's end, as server-sent events."""
+    session = session_of(request)
+    await session.inspect()  # an unknown session is a 404, not a stream that breaks off
+    return StreamingResponse(
+        stream(session), media_type="text/event-stream", headers={"cache-control": "no-cache"}
+    )
+
+
+async def stream(session: SessionHandle) -> AsyncIterator[bytes]:
+    """Yield each event in the form of a server-sent event."""
+    async for event in session.events():
+        yield b"event: %s\ndata: %s\n\n" % (event.event.encode(), msgspec.json.encode(event))
+
+
+async def show(request: Request) -> Response:
+    """Say where a session stands, and its outcome once it has one."""
+    return json(await session_of(request).inspect())
+
+
+async def send(request: Request) -> Response:
+    """Give the session a message; one that has ended goes on with it."""
+    await session_of(request).send((await body(request, NewMessage)).text)
+    return Response(status_code=202)
+
+
+async def refuse(_: Request, error: Exception) -> Response:
+    """Answer what the caller did wrong; everything else is a fault of this service."""
+    match error:
+        case SessionUnknown():
+            status = 404
+        case SessionOwned():  # another process over the same store drives it
+            status = 409
+        case UsageError() | msgspec.ValidationError() | msgspec.DecodeError():
+            status = 400
+        case _:
+            raise error
+    return json({"error": str(error)}, status=status)
+
+
+def json(value: Any, *, status: int = 200) -> Response:
+    """Return a value as JSON; outcomes, inspections and events are plain data."""
+    return Response(msgspec.json.encode(value), status, media_type="application/json")
+
+
+async def body(request: Request, kind: type[T]) -> T:
+    """Read the body of a request, checked."""
+    return msgspec.json.decode(await request.body(), type=kind)
+
+
+def runtime_of(request: Request) -> Runtime:
+    runtime: Runtime = request.state.runtime
+    return runtime
+
+
+def session_of(request: Request) -> SessionHandle:
+    return runtime_of(request).session(request.path_params["id"])
+
+
+def make_app(store: str) -> Starlette:
+    """Return the application over a store; several processes may share one file."""
+
+    @asynccontextmanager
+    async def lifespan(_: Starlette) -> AsyncGenerator[State]:
+        async with Runtime(store, agents=[clerk]) as runtime:
+            yield {"runtime": runtime}
+
+    return Starlette(
+        lifespan=lifespan,
+        routes=[
+            Route("/sessions", start, methods=["POST"]),
+            Route("/sessions/{id}", show),
+            Route("/sessions/{id}/events", events),
+            Route("/sessions/{id}/messages", send, methods=["POST"]),
+        ],
+        exception_handlers={UkemiError: refuse, msgspec.MsgspecError: refuse},
+    )
+
+
+if __name__ == "__main__":
+    uvicorn.run(
+        make_app(os.environ.get("UKEMI_STORE", "service.db")),
+        host="127.0.0.1",
+        port=int(os.environ.get("PORT", "8000")),
+        timeout_graceful_shutdown=1,  # an open event stream must not hold up the shutdown
+    )
