@@ -21,7 +21,7 @@ from .events import (
 from .model import ModelReply, ModelRequest, Prices
 from .session import Session
 from .wording import cleaned, encodable, encodable_call
-from .work import CutOff, TimedOut, Work, pause
+from .work import CutOff, Work, pause
 
 OUTPUT_TOKENS_MAX = 4096
 """What one answer is taken to need at most, for a model that does not say."""
@@ -38,6 +38,9 @@ class Asking:
         self._output_max: int = getattr(model, "output_tokens_max", None) or OUTPUT_TOKENS_MAX
         self._name: str = getattr(model, "name", type(model).__name__)
         self._streamed = False
+        limits = session.account.limits
+        self._metered = limits("tokens") or limits("cost_usd")
+        self._answer_max = self._output_max
 
     async def ask(self) -> Trouble | None:
         """Get the model's next message; the trouble it is, where there is none."""
@@ -93,60 +96,54 @@ class Asking:
         amounts: dict[str, float] = {"model_calls": 1}
         if not first:
             amounts["retries"] = 1
-        prompt = self._session.state.conversation.tokens
-        tokens_left = account.left("tokens")
-        if tokens_left != float("inf"):
-            # The answer is held to what is left, so that the whole limit can be used.
-            amounts["tokens"] = prompt + max(1.0, min(self._output_max, tokens_left - prompt))
-        if self._prices is not None and account.left("cost_usd") != float("inf"):
-            usage = Usage(int(prompt), self._output_max)
-            amounts["cost_usd"] = self._prices.cost_usd(usage)
+        if self._metered:
+            prompt = self._session.state.conversation.tokens
+            self._answer_max = answer_max(
+                self._output_max,
+                int(prompt),
+                account.left("tokens"),
+                account.left("cost_usd"),
+                self._prices,
+            )
+            amounts["tokens"] = prompt + self._answer_max
+            if self._prices is not None:
+                usage = Usage(int(prompt), self._answer_max)
+                amounts["cost_usd"] = self._prices.cost_usd(usage)
         return account.reserve(**amounts)
-
-    def _output_tokens_max(self, reserved: Reservation) -> int | None:
-        held = dict(reserved.amounts)
-        tokens = held.get(5)
-        if tokens is None:
-            return None
-        return max(1, int(tokens - self._session.state.conversation.tokens))
 
     # ------------------------------------------------------------ one attempt
 
     async def _attempt(self, attempt: int, reserved: Reservation) -> ModelReply:
         session = self._session
         await session.ensure_owned()
-        clock = session.services.clock
-        request = self._request(attempt, reserved)
+        request = self._request(attempt)
         session.emit(ModelAsked(session_id=session.id, at_ms=session.now_ms(), attempt=attempt))
-        began = clock.now()
         usage = Usage()
+        session.active.enter()
         try:
             reply = await self._work.run(
                 partial(session.installed.model.complete, request),
                 what=f"model {self._name}",
-                limit_s=session.active_left_s(),
             )
             usage = self._priced(reply.usage)
             return msgspec.structs.replace(reply, usage=usage)
-        except TimedOut:
-            raise CutOff(session.out_of_active_time()) from None
         except Exception as error:
             usage = self._priced(getattr(error, "usage", None) or Usage())
             raise
         finally:
-            self._settle(reserved, attempt, usage, clock.now() - began)
+            session.active.leave()
+            self._settle(reserved, attempt, usage)
 
-    def _settle(self, reserved: Reservation, attempt: int, usage: Usage, took_s: float) -> None:
+    def _settle(self, reserved: Reservation, attempt: int, usage: Usage) -> None:
         self._session.account.settle(
             reserved,
             model_calls=1,
             retries=1 if attempt > 1 else 0,
             tokens=usage.tokens,
             cost_usd=usage.cost_usd,
-            active_seconds=took_s,
         )
 
-    def _request(self, attempt: int, reserved: Reservation) -> ModelRequest:
+    def _request(self, attempt: int) -> ModelRequest:
         session = self._session
         self._streamed = False
         return ModelRequest(
@@ -154,7 +151,7 @@ class Asking:
             instructions=session.installed.agent.instructions,
             messages=session.state.conversation,
             tools=session.installed.schemas,
-            output_tokens_max=self._output_tokens_max(reserved),
+            output_tokens_max=self._answer_max if self._metered else None,
             on_piece=self._piece if session.channel.watched else None,
             attempt=attempt,
         )
@@ -249,3 +246,21 @@ class Asking:
             )
         )
         await pause(self._work, delay_s)
+
+
+def answer_max(
+    output_max: int,
+    prompt: int,
+    tokens_left: float,
+    usd_left: float,
+    prices: Prices | None,
+) -> int:
+    """Return how many tokens an answer may have, so that the whole of a limit can be used.
+
+    At least 1: a request for which not even that is left is then refused by the reservation.
+    """
+    room = min(float(output_max), tokens_left - prompt)
+    if prices is not None and prices.output_usd > 0:
+        usd = usd_left - prices.cost_usd(Usage(prompt, 0))
+        room = min(room, usd * 1e6 / prices.output_usd)
+    return max(1, int(room))

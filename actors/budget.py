@@ -171,6 +171,11 @@ class Account:
         cap = self.caps[index]
         return math.inf if cap is None else cap - self.used[index] - self.held[index]
 
+    def limits(self, limit: str) -> bool:
+        """Whether anything in the chain has this limit."""
+        index = INDEX[limit]
+        return any(account.caps[index] is not None for account in self.chain)
+
     def tightest(self, limit: str) -> Refusal:
         """Return the account of the chain with the least left, as a refusal."""
         index = INDEX[limit]

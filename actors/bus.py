@@ -78,6 +78,11 @@ class Channel:
             subscriber.put(event)
         log_event(event)
 
+    def close(self) -> None:
+        """No more events will come: the session is driven elsewhere, or the runtime is gone."""
+        for subscriber in self._subscribers:
+            subscriber.close()
+
     async def events(self) -> AsyncGenerator[Event, None]:
         """Yield recent events, then those that come, up to the session's end."""
         send, receive = anyio.create_memory_object_stream[Event](BUFFER_MAX)

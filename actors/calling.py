@@ -61,7 +61,7 @@ class Calling:
             n = turn.answered.n
             for index, result in enumerate(tuple(turn.results)):
                 if result is None:
-                    began = (n, index) in self._executing.began
+                    began = (n, index) in session.began
                     ended = self._preparing.unrun(turn, index, why, began=began)
                     stored = self._append(turn, index, ended)
         if stored is not None:
@@ -105,6 +105,7 @@ class Calling:
         """Store a result: the tool message, the ledger's result and the checkpoint in one."""
         session = self._session
         n = turn.answered.n
+        session.began.discard((n, index))
         result = Resulted(
             n,
             index,

@@ -83,7 +83,10 @@ class CheckpointActor:
         """
         if self.ref is None:
             raise StoreFailed("the checkpoint actor has not started")
-        written = await self.ref.ask(partial(_commit_for, write))
+        try:
+            written = await self.ref.ask(partial(_commit_for, write))
+        except (ActorGone, MailboxFull) as error:
+            raise StoreFailed(f"the checkpoint actor did not answer: {error}") from error
         if isinstance(written, Done):
             return written
         raise written

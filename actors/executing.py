@@ -31,12 +31,11 @@ class _Attempt:
 
 
 class Executing:
-    """Bodies of one life of a session. ``began`` names the calls whose body was entered."""
+    """Bodies of one life of a session."""
 
     def __init__(self, session: Session, work: Work) -> None:
         self._session = session
         self._work = work
-        self.began: set[tuple[int, int]] = set()
 
     async def execute(self, call: Prepared) -> Ended:
         """Run a call to its end, over as many attempts as the policy gives it."""
@@ -54,6 +53,7 @@ class Executing:
             )
             await self._intend(call, attempt)
             now = _Attempt(clock.now())
+            self._session.active.enter()
             try:
                 value = await self._run(call, attempt, now)
                 return self._succeeded(call, value, attempt, now)
@@ -64,7 +64,7 @@ class Executing:
             except Exception as error:  # noqa: BLE001 - the tool boundary: whatever a body raises
                 failure = self._failure(error, call, now)
             finally:
-                self._session.account.book(active_seconds=clock.now() - now.began_at)
+                self._session.active.leave()
             ended = await self._retry_or_end(call, failure, attempt, first_at, now)
             if ended is not None:
                 return ended
@@ -91,10 +91,7 @@ class Executing:
     async def _run(self, call: Prepared, attempt: int, now: _Attempt) -> object:
         """Run one attempt within its limits."""
         session = self._session
-        timeout_s = call.tool.marks.timeout_s
-        active_s = session.active_left_s()
-        limits = [limit for limit in (timeout_s, active_s) if limit is not None]
-        limit_s = min(limits, default=None)
+        limit_s = call.tool.marks.timeout_s
         context = self._context(call, attempt, now, limit_s)
         token = subsessions.set(partial(self._subsession, call))
         try:
@@ -102,10 +99,6 @@ class Executing:
                 return await self._work.run(
                     partial(self._body, call, now), what=f"tool {call.tool.name}", limit_s=limit_s
                 )
-        except TimedOut:
-            if active_s is not None and limit_s == active_s:
-                raise CutOff(session.out_of_active_time()) from None
-            raise
         except Superseded as over:
             late = LateOutcome(call.tool.name, now.began_at, over.value, over.error, context)
             session.services.late(late)
@@ -118,7 +111,7 @@ class Executing:
 
         def enter() -> None:
             now.enter()
-            self.began.add((call.n, call.index))
+            session.began.add((call.n, call.index))
 
         return await call.tool.call(
             call.arguments,

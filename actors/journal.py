@@ -134,28 +134,33 @@ class Journal:
             self._launch()
         return acknowledgement
 
-    def resubmit(self, head: Head) -> None:
+    async def recover(self, head: Head) -> None:
         """Go on after the checkpoint actor or the store failed: ``head`` is what is stored.
 
         The row under way is acknowledged where it arrived after all, and submitted again where it
-        did not.
+        did not. Returns once everything that was to be stored is durable, riders aside.
 
         Raises:
             Fenced: the session has been taken over meanwhile.
+            StoreError: the store fails again.
         """
-        row = self._flying
         if head.epoch != self.epoch:
             self.fenced = True
             raise Fenced(f"session {head.session_id} was taken over (epoch {head.epoch})")
-        if row is None:
-            if self._next is not None:
-                self._launch()
-            return
-        if head.seq >= row.append.seq:
+        row = self._flying
+        if row is not None and head.seq >= row.append.seq:
             self._answered(row, Done(self.epoch, row.append.seq))
-        else:
+        elif row is not None:
             row.acknowledgement = _fresh(row.acknowledgement)
             self._submit(row)
+        while self._flying is not None:
+            await self._flying.acknowledgement.wait()
+
+    def abandon(self, error: UkemiError) -> None:
+        """Nothing more will be stored from here: tell whoever still waits for it."""
+        for acknowledgement in (self._flying and self._flying.acknowledgement, self._next):
+            if acknowledgement and not acknowledgement.stored:
+                acknowledgement.set(error)
 
     def unsaved(self) -> list[JournalEntry]:
         """Return what is known here and not acknowledged by the store."""

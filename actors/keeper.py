@@ -49,6 +49,9 @@ class Keeper:
         """Renew the lease three times in its length; ready once it is held."""
         await self._ownership.renew()
         ctx.ready()
+        if ctx.incarnation > 1:
+            # The checkpoint actor died: a session may be stored of which nobody here has heard.
+            await self.adopt(frozenset({self._ownership.owner}))
         while True:
             ctx.after(self._ownership.lease_s / 3, Tick())
             await ctx.receive()
@@ -58,18 +61,24 @@ class Keeper:
             except StoreError as error:
                 self._raise_alert(f"the lease could not be renewed: {error}")
 
-    async def adopt(self) -> list[str]:
-        """Take over running sessions without a living owner; returns those that were taken."""
+    async def adopt(self, dead: frozenset[str] = frozenset()) -> list[str]:
+        """Take over running sessions without a living owner; returns those that were taken.
+
+        Args:
+            dead: owners whose sessions are taken besides those found to be dead.
+        """
         adopted: list[str] = []
         while True:
             owners = await self._store.owners()
-            dead = frozenset(owner for owner in owners if owner_is_dead(owner))
-            ids = await self._store.orphans(self._clock.wall_ms(), dead, ADOPTED_MAX)
-            new = [each for each in ids if each not in self._refused]
+            gone = dead | {owner for owner in owners if owner_is_dead(owner)}
+            known = self._refused | self._sessions.active.keys()
+            limit = ADOPTED_MAX + len(known)
+            ids = await self._store.orphans(self._clock.wall_ms(), gone, limit)
+            new = [each for each in ids if each not in known]
             for session_id in new:
-                if await self._adopt_one(session_id, dead):
+                if await self._adopt_one(session_id, gone):
                     adopted.append(session_id)
-            if len(ids) < ADOPTED_MAX or not new:
+            if len(ids) < limit or not new:
                 return adopted
 
     async def _adopt_one(self, session_id: str, dead: frozenset[str]) -> bool:

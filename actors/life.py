@@ -98,6 +98,7 @@ class Life:
                 assert_never(step)
         if trouble is None:
             return None
+        session.ending = not trouble.inherited
         await self._calling.settle_open("the session is handed over to a person")
         if trouble.inherited and isinstance(session.state.conversation.last, UserMessage):
             # The user has spoken since the call was cut off; the question stays open beside it.

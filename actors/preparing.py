@@ -189,6 +189,8 @@ class Preparing:
             error_class=IN_DOUBT,
             attempts=intent.attempts if intent else 1,
             digest=intent.digest if intent else digest(call.name, call.arguments),
+            # Its body was entered in this process and has not come back.
+            still_running=(n, index) in self._session.began,
             trouble=trouble,
         )
 

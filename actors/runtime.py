@@ -19,7 +19,16 @@ from typing import Any, Self
 import anyio
 import structlog
 
-from ..stores.base import Facts, Head, HeadQuery, Leave, Store, StoreError, StoreFailed
+from ..stores.base import (
+    Facts,
+    Head,
+    HeadQuery,
+    Leave,
+    SessionUnknown,
+    Store,
+    StoreError,
+    StoreFailed,
+)
 from ..stores.liveness import owner_id
 from ..stores.open import open_store
 from ..stores.records import Late, Noted
@@ -148,8 +157,12 @@ class Runtime:
             with anyio.CancelScope(shield=True):
                 await self._store.close()
             raise
-        if self._adopts:
-            await self._keeper.adopt()
+        try:
+            if self._adopts:
+                await self._keeper.adopt()
+        except BaseException as error:
+            await self.__aexit__(type(error), error, error.__traceback__)
+            raise
         return self
 
     async def __aexit__(
@@ -164,6 +177,7 @@ class Runtime:
         finally:
             with anyio.move_on_after(5, shield=True):
                 await self._leave()
+            self._sessions_here.close()
             for thread in self._threads.running():
                 self._alert(f"a thread of tool {thread.tool} still runs and was left behind")
 
@@ -368,7 +382,11 @@ class Runtime:
             raise
 
     async def _is_stored(self, session_id: str) -> bool:
-        return any(head.session_id == session_id for head in await self._store.heads(HeadQuery()))
+        try:
+            await self._store.head(session_id)
+        except SessionUnknown:
+            return False
+        return True
 
     def _give_up_body(self, session_id: str, what: str) -> None:
         session = self._sessions_here.active.get(session_id)

@@ -9,9 +9,10 @@ from collections.abc import Sequence
 import anyio
 import msgspec
 
-from ..stores.base import Facts, Fenced, StoreError
+from ..stores.base import Facts, Fenced
 from ..stores.records import Booked, Ended, JournalEntry, Resulted, SessionStatus, Spent
 from ..supervisor.errors import UkemiError
+from .active_time import ActiveTime
 from .agent import InstalledAgent
 from .budget import Account
 from .bus import Channel
@@ -20,7 +21,7 @@ from .events import CheckpointStored, Event, ended
 from .journal import Acknowledgement, Journal
 from .outcome import Completed, HandedOver, Outcome, Stopped, outcome_to_data
 from .services import Services
-from .state import SessionState
+from .state import CallId, SessionState
 from .work import Cut, Work
 
 STATUS: dict[type[Outcome], SessionStatus] = {
@@ -58,6 +59,7 @@ class Session:
             state, services.checkpoint, epoch=epoch, seq=seq, on_stored=self._stored
         )
         self.channel = Channel()
+        self.active = ActiveTime(account, services.clock, services.timers, self._out_of_active_time)
         self.work: Work | None = None
         self.cut: Cut | None = None
         self.children: set[str] = set()
@@ -65,9 +67,17 @@ class Session:
         self.error: UkemiError | None = None
         self.ended = anyio.Event()
         self.retired = anyio.Event()
+        self.ending = False
+        self.began: set[CallId] = set()
         self.stepped_n = 0
         self.lives = 0
         self._booked_at: float | None = None
+
+    @property
+    def takes_messages(self) -> bool:
+        """Whether a message given now will still be seen before the session ends."""
+        going = self.state.status == "running" and not self.ending
+        return going and self.cut is None and self.error is None
 
     # ------------------------------------------------------------ telling
 
@@ -111,14 +121,8 @@ class Session:
         """Return an entry that stores the consumption where no result does."""
         return Booked(self.spent())
 
-    def active_left_s(self) -> float | None:
-        """Return what is left of ``active_seconds``, or None where there is no such limit."""
-        left_s = self.account.left("active_seconds")
-        return None if left_s == float("inf") else max(0.0, left_s)
-
-    def out_of_active_time(self) -> Cut:
-        """Cut the session off: its active seconds are spent."""
-        return self.cut_off(Cut("budget", self.account.tightest("active_seconds")))
+    def _out_of_active_time(self) -> None:
+        self.cut_off(Cut("budget", self.account.tightest("active_seconds")))
 
     # ------------------------------------------------------------ owning
 
@@ -140,13 +144,12 @@ class Session:
 
     # ------------------------------------------------------------ cutting off
 
-    def cut_off(self, cut: Cut) -> Cut:
+    def cut_off(self, cut: Cut) -> None:
         """End all work of the session now; its life settles the rest. The first reason stays."""
         if self.cut is None:
             self.cut = cut
         if self.work is not None:
             self.work.cut_off(self.cut)
-        return self.cut
 
     # ------------------------------------------------------------ the end
 
@@ -166,6 +169,8 @@ class Session:
     def lose(self, error: UkemiError) -> None:
         """This process drives the session no more, and does not know how it will end."""
         self.error = error
+        self.journal.abandon(error)
+        self.channel.close()
         self.ended.set()
 
     def announce(self, outcome: Outcome) -> None:
@@ -179,7 +184,7 @@ class Session:
         self.book_time()
         return hand_over(trouble, self.state, self.account, unsaved=unsaved)
 
-    def unsaved_text(self, error: StoreError) -> str:
+    def unsaved_text(self, error: Exception) -> str:
         """Return, for a person, what the store did not take."""
         lines = [
             f"call {entry.n}.{entry.index}: {entry.state}: {entry.content}"

@@ -15,11 +15,13 @@ from ..stores.base import (
     Claim,
     Create,
     Facts,
+    Fenced,
     Head,
     HeadQuery,
     SessionUnknown,
     Store,
     StoreError,
+    StoreFailed,
 )
 from ..stores.records import JournalEntry, Opened, Said, Spent, encode_row
 from ..supervisor import (
@@ -35,14 +37,14 @@ from ..supervisor import (
     SupervisorGone,
     describe,
 )
-from ..supervisor.errors import ErrorClass, UsageError
+from ..supervisor.errors import ErrorClass, UkemiError, UsageError
 from ..supervisor.exits import ExitReason
 from ..supervisor.policy import RestartPolicy
 from .accounts import NOTHING, Book
 from .agent import InstalledAgent
 from .budget import Account, Budget, budget_from
 from .dossier import Trouble
-from .events import MessageReceived, SessionResumed, SessionStarted
+from .events import MessageReceived, SessionRestarted, SessionResumed, SessionStarted
 from .inspection import entries_of, fold
 from .life import Life
 from .outcome import outcome_from_data
@@ -54,6 +56,10 @@ from .work import Cut
 
 TITLE_MAX = 80
 NEVER_RESTARTED = frozenset({ErrorClass.PERMISSION_DENIED, ErrorClass.CANCELLED})
+
+
+class RuntimeClosed(UkemiError):
+    """The runtime was left while the session was unfinished; it can be resumed."""
 
 
 class Sessions:
@@ -130,7 +136,7 @@ class Sessions:
         )
         self._activate(session)
         session.emit(SessionStarted(session_id=session_id, at_ms=session.now_ms(), agent=agent))
-        self._wake(session)
+        await self._wake(session)
         return session
 
     async def resume(self, session_id: str, dead: frozenset[str] = frozenset()) -> Session:
@@ -145,7 +151,7 @@ class Sessions:
             if session is None:
                 session = await self._load(session_id, dead)
                 self._activate(session)
-                self._wake(session)
+                await self._wake(session)
             return session
 
     async def say(self, session_id: str, text: str) -> Session:
@@ -165,7 +171,7 @@ class Sessions:
             stored = session.journal.append(said)
             if session_id not in self.active:
                 self._activate(session)
-                self._wake(session)
+                await self._wake(session)
         await stored.wait()
         session.emit(
             MessageReceived(session_id=session_id, at_ms=session.now_ms(), n=n, text=said.text)
@@ -181,7 +187,7 @@ class Sessions:
                 stored = session.journal.append(*entries)
                 if session_id not in self.active:
                     self._activate(session)
-                    self._wake(session)
+                    await self._wake(session)
                 await stored.wait()
             else:
                 await self._put_back(session, *entries)
@@ -198,7 +204,7 @@ class Sessions:
     async def _awake(self, session_id: str) -> Session:
         """Return a session that takes entries: the active one, or one just loaded."""
         while (session := self.active.get(session_id)) is not None:
-            if session.state.status == "running" and session.error is None:
+            if session.takes_messages:
                 return session
             # It is ending: wait until it has let go, then take it up again.
             await session.retired.wait()
@@ -292,12 +298,18 @@ class Sessions:
         if parent is not None:
             parent.children.add(session.id)
 
-    def _wake(self, session: Session) -> None:
-        # While the supervisor is being restarted it will ask for `specs` itself.
-        try:
-            self._supervisor().start_child_soon(self._spec(session))
-        except (AlreadyStarted, SupervisorGone):
-            return
+    async def _wake(self, session: Session) -> None:
+        """Start the session's actor, once the one of its last turn is gone."""
+        while True:
+            supervisor = self._supervisor()
+            try:
+                supervisor.start_child_soon(self._spec(session))
+            except AlreadyStarted:
+                await supervisor.wait_child(session.id)
+            except SupervisorGone:
+                return  # it is being restarted, and will ask for `specs` itself
+            else:
+                return
 
     def _spec(self, session: Session) -> ChildSpec:
         return ChildSpec(
@@ -323,10 +335,20 @@ class Sessions:
         """One life of the session's actor, and what follows the last one."""
         session.lives += 1
         if session.lives > 1:
-            session.journal.resubmit(await self._services.store.head(session.id))
-        await Life(session).run(ctx)
-        self._retire(session)
+            await self._recover(session)
+        if session.outcome is None and session.error is None:
+            await Life(session).run(ctx)
         await self._tidy(session)
+        self._retire(session)
+
+    async def _recover(self, session: Session) -> None:
+        """Store what the last life could not, before anything else happens."""
+        why = f"life {session.lives} of its actor"
+        session.emit(SessionRestarted(session_id=session.id, at_ms=session.now_ms(), reason=why))
+        try:
+            await session.journal.recover(await self._services.store.head(session.id))
+        except Fenced as error:
+            session.lose(error)
 
     def _retire(self, session: Session) -> None:
         """The session has ended, or is another's now: keep nothing of it."""
@@ -366,7 +388,7 @@ class Sessions:
                     return await self._put_back(session)
                 self._activate(session)
                 session.cut_off(Cut("cancelled"))
-                self._wake(session)
+                await self._wake(session)
         for child in tuple(session.children):
             self.cancel_soon(child)
         session.cut_off(Cut("cancelled"))
@@ -400,17 +422,23 @@ class Sessions:
         trouble = Trouble(
             reason="restarts", detail=describe(reason), step="the session's own actor"
         )
-        unsaved: str | None = None
         try:
-            session.journal.resubmit(await self._services.store.head(session.id))
+            await session.journal.recover(await self._services.store.head(session.id))
             await Life(session).settle("the session is handed over to a person")
             outcome = session.handed_over(trouble)
             await session.end(outcome).wait()
-        except StoreError as error:
+        except Exception as error:  # noqa: BLE001 - whatever fails here, the outcome is told
             unsaved = session.unsaved_text(error)
             outcome = session.handed_over(trouble, unsaved=unsaved)
+            session.journal.abandon(StoreFailed(f"session {session.id}: {error}"))
         session.announce(outcome)
         self._retire(session)
+
+    def close(self) -> None:
+        """The runtime is gone: tell whoever still waits for a session of it."""
+        for session in tuple(self.active.values()):
+            if not session.ended.is_set():
+                session.lose(RuntimeClosed(f"session {session.id} goes on in another runtime"))
 
 
 async def each_head(store: Store, query: HeadQuery) -> AsyncGenerator[Head]:

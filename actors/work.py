@@ -43,6 +43,16 @@ class TimedOut(Exception):
         self.limit_s = limit_s
 
 
+class ForeignCancellation(Exception):
+    """The body was cancelled by something in it, not by us: a library cancelled a future.
+
+    Let through, it would be taken for our own cancellation and nobody would learn of it.
+    """
+
+    def __init__(self, what: str) -> None:
+        super().__init__(f"{what} was cancelled by something inside it")
+
+
 class Superseded(Exception):
     """The body ended after its session had given it up and gone on; nothing may follow."""
 
@@ -111,6 +121,10 @@ class Work:
                 return value
         except Superseded:
             raise
+        except anyio.get_cancelled_exc_class() as error:
+            if anyio.current_effective_deadline() == float("-inf"):
+                raise  # a scope of ours: the session is being stopped
+            raise ForeignCancellation(what) from error
         except Exception as error:
             self._explain(body, limit_s, error)
             raise

@@ -1,0 +1,66 @@
+"""Time spent inside models and tools, added up over all bodies of a session at once.
+
+Bodies side by side consume it side by side, so the moment at which the limit is reached moves
+whenever one begins or ends.
+"""
+
+from collections.abc import Callable
+
+from ..supervisor import Timer, Timers
+from ..supervisor.clock import Clock
+from .budget import Account
+
+_EPSILON_S = 1e-6
+
+
+class ActiveTime:
+    """Meters the active seconds of one session.
+
+    Args:
+        on_spent: called when the limit is reached while bodies run.
+    """
+
+    def __init__(
+        self, account: Account, clock: Clock, timers: Timers, on_spent: Callable[[], object]
+    ) -> None:
+        self._account = account
+        self._clock = clock
+        self._timers = timers
+        self._on_spent = on_spent
+        self._running = 0
+        self._booked_at = 0.0
+        self._timer: Timer | None = None
+        self._limited = account.limits("active_seconds")
+
+    def enter(self) -> None:
+        """A body begins."""
+        self._book()
+        self._running += 1
+        self._arm()
+
+    def leave(self) -> None:
+        """A body has ended."""
+        self._book()
+        self._running -= 1
+        self._arm()
+
+    def _book(self) -> None:
+        now = self._clock.now()
+        if self._running:
+            self._account.book(active_seconds=max(0.0, now - self._booked_at) * self._running)
+        self._booked_at = now
+
+    def _arm(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        if self._limited and self._running:
+            left_s = max(0.0, self._account.left("active_seconds")) / self._running
+            self._timer = self._timers.after(left_s, self._due)
+
+    def _due(self) -> None:
+        self._book()
+        if self._account.left("active_seconds") <= _EPSILON_S:
+            self._on_spent()
+        else:
+            self._arm()  # a group's time was given back, or the clock is a hair early
