@@ -5,18 +5,23 @@ What is due is found in the store, so a restart forgets nothing.
 
 from collections.abc import Callable
 
+import anyio
 from msgspec import Struct
 
 from ..stores.base import SessionOwned, Store, StoreError
 from ..stores.liveness import owner_is_dead
 from ..supervisor import Context
 from ..supervisor.clock import Clock
-from ..supervisor.errors import UkemiError, UsageError
+from ..supervisor.errors import UkemiError
 from .ownership import Ownership
 from .sessions import Sessions
 
 ADOPTED_MAX = 1000
 """Sessions looked for at a time; while there are more, the next look follows at once."""
+
+
+ADOPTED_AT_ONCE = 64
+"""Sessions taken over side by side: their claims share a commit."""
 
 
 class Tick(Struct, frozen=True):
@@ -75,20 +80,20 @@ class Keeper:
             limit = ADOPTED_MAX + len(known)
             ids = await self._store.orphans(self._clock.wall_ms(), gone, limit)
             new = [each for each in ids if each not in known]
-            for session_id in new:
-                if await self._adopt_one(session_id, gone):
-                    adopted.append(session_id)
+            for start in range(0, len(new), ADOPTED_AT_ONCE):
+                async with anyio.create_task_group() as group:
+                    for session_id in new[start : start + ADOPTED_AT_ONCE]:
+                        group.start_soon(self._adopt_one, session_id, gone, adopted)
             if len(ids) < limit or not new:
                 return adopted
 
-    async def _adopt_one(self, session_id: str, dead: frozenset[str]) -> bool:
+    async def _adopt_one(self, session_id: str, dead: frozenset[str], adopted: list[str]) -> None:
         try:
             await self._sessions.resume(session_id, dead)
+            adopted.append(session_id)
         except SessionOwned:
-            return False  # somebody else was faster
-        except (UsageError, StoreError, UkemiError) as error:
+            return  # somebody else was faster
+        except UkemiError as error:
             # It stays as it is in the store; one that cannot be taken must not keep others waiting.
             self._refused.add(session_id)
             self._raise_alert(f"session {session_id} could not be resumed: {error}")
-            return False
-        return True
