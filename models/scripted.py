@@ -63,7 +63,8 @@ Text is a final answer, calls are run (several: side by side), an exception or i
 
 Script = Sequence[Reply] | Callable[[ModelRequest], Reply | Awaitable[Reply]]
 
-_Ready = ModelReply | Pieces | Hang | BaseException | type[BaseException]
+_Act = Pieces | Hang | BaseException | type[BaseException]
+_Ready = ModelReply | _Act
 
 
 class ScriptExhausted(Failed):
@@ -207,18 +208,13 @@ class ScriptedModel:
             usage=priced(self._usage, self.prices),
         )
 
-    async def _perform(self, ready: _Ready, request: ModelRequest) -> ModelReply:
-        match ready:
-            case ModelReply():
-                return ready
-            case Hang():
-                # Ends when the caller's deadline or cancellation ends it: that is what it is for.
-                await anyio.sleep_forever()
-                raise AssertionError("unreachable")
-            case Pieces():
-                return await self._stream(ready, request)
-            case _:
-                raise _fresh(ready)
+    async def _perform(self, act: _Act, request: ModelRequest) -> ModelReply:
+        if isinstance(act, Pieces):
+            return await self._stream(act, request)
+        if not isinstance(act, Hang):
+            raise _fresh(act)
+        while True:  # the caller's deadline or cancellation ends it: that is what it is for
+            await anyio.sleep_forever()
 
     async def _stream(self, told: Pieces, request: ModelRequest) -> ModelReply:
         for piece in told.pieces:

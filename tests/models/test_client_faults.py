@@ -6,6 +6,7 @@ from operator import attrgetter
 
 import anyio
 import pytest
+import trio
 from loopback_llm import Answer, Ending, status
 from vendors import STREAMS, Vendor, asking
 
@@ -188,6 +189,41 @@ async def test_success_without_an_answer_is_an_error(name: str, body: bytes) -> 
             await talk.ask()
     if b"busy" in body:
         assert caught.value.code == "busy"
+
+
+@pytest.mark.parametrize("name", ["openai", "anthropic"])
+async def test_a_whole_body_without_its_ending_is_no_answer(name: str) -> None:
+    vendor = Vendor(name, stream=False)
+    whole = vendor.answer("Hello").whole
+    body = whole.replace(b'"stop"', b"null").replace(b'"end_turn"', b"null")
+    assert body != whole
+    async with vendor.serving([Answer(whole=body)]) as talk:
+        with pytest.raises(TransientError, match="broke off"):
+            await talk.ask()
+
+
+@pytest.mark.parametrize("vendor", STREAMS, ids=attrgetter("id"))
+async def test_an_error_inside_a_stream_is_raised(vendor: Vendor) -> None:
+    """Providers that are overloaded say so in the middle of an answer, under status 200."""
+    error = b'{"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}}'
+    whole = vendor.answer("Hello")
+    events = [*whole.events[:3], b"event: error\ndata: " + error + b"\n\n"]
+    async with vendor.serving([Answer(events=events)]) as talk:
+        with pytest.raises(Exception, match="Overloaded") as caught:
+            await talk.ask()
+    assert type(caught.value).__module__.split(".")[0] == vendor.name
+    assert usage_of(caught.value) is not None
+
+
+def test_without_an_asyncio_loop_it_says_so(vendor: Vendor) -> None:
+    make = OpenAIModel if vendor.name == "openai" else AnthropicModel
+    model = make("m", api_key="k")
+
+    async def main() -> None:
+        with pytest.raises(UsageError, match="asyncio only"):
+            await model.complete(asking())
+
+    trio.run(main)
 
 
 async def test_a_page_of_html_is_no_answer(vendor: Vendor) -> None:

@@ -151,6 +151,39 @@ async def test_each_raise_is_an_exception_of_its_own() -> None:
     assert [one.retry_after for one in raised] == [2.0, 2.0]
 
 
+async def test_an_exception_that_cannot_be_copied_is_raised_itself() -> None:
+    class Picky(Exception):
+        def __init__(self, *, code: int) -> None:
+            super().__init__("refused", code)
+
+    error = Picky(code=7)
+    with pytest.raises(Picky) as caught:
+        await ScriptedModel([error]).complete(asking())
+    assert caught.value is error
+
+
+@pytest.mark.parametrize("script", [["a"], [Pieces(["a"], delay_s=0.01)]], ids=["reply", "piece"])
+async def test_a_slow_answer_can_be_cut_off(script: list[Reply]) -> None:
+    """And a slower deadline lets it through."""
+    model = ScriptedModel(script, delay_s=0.01)
+    with anyio.move_on_after(0) as scope:
+        await model.complete(asking())
+    assert scope.cancelled_caught
+    assert (await model.complete(asking())).text == "a"
+
+
+async def test_attempts_are_remembered_for_a_bounded_number_of_sessions(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The session that is forgotten begins again with the fault; the bound is what matters."""
+    monkeypatch.setattr("ukemi.models.scripted._SESSIONS_MAX", 2)
+    model = ScriptedModel([TransientError("busy"), "one"])
+    for session in ("a", "b", "c", "a"):
+        with pytest.raises(TransientError):
+            await model.complete(asking(session=session))
+    assert (await model.complete(asking(session="c"))).text == "one"
+
+
 async def test_hang_waits_until_it_is_cancelled() -> None:
     model = ScriptedModel([Hang()])
     with anyio.move_on_after(0.01) as scope:
