@@ -13,8 +13,8 @@ Run it with ``python examples/service.py``, then::
 """
 
 import os
-from collections.abc import AsyncGenerator, AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator
+from contextlib import aclosing, asynccontextmanager
 from typing import Any, TypedDict, TypeVar
 
 import anyio
@@ -25,8 +25,10 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
-from ukemi import Agent, Runtime, SessionHandle, UkemiError, UsageError, tool
-from ukemi.models import ScriptedModel, call
+from ukemi import Agent, ModelRequest, Runtime, SessionHandle, UkemiError, UsageError, tool
+from ukemi.actors.events import Event
+from ukemi.actors.model import ToolMessage
+from ukemi.models import Reply, ScriptedModel, call
 from ukemi.stores.base import SessionOwned, SessionUnknown
 
 SHELVES = {"north": 120, "east": 7, "south": 0, "west": 63, "cellar": 400}
@@ -39,11 +41,17 @@ async def count(shelf: str) -> int:
     return SHELVES[shelf]
 
 
-# A list is played to each session from its start, so a resumed one goes on at the right line.
-# A real model goes here: OpenAIModel("...") or AnthropicModel("...").
+def script(request: ModelRequest) -> Reply:
+    """Count shelf after shelf, then add up; decides by the request alone, so it can resume."""
+    counted = [each.content for each in request.messages if isinstance(each, ToolMessage)]
+    if len(counted) < len(SHELVES):
+        return call("count", shelf=list(SHELVES)[len(counted)])
+    return f"{sum(map(int, counted))} bolts."
+
+
 clerk = Agent(
     "clerk",
-    model=ScriptedModel([*(call("count", shelf=shelf) for shelf in SHELVES), "590 bolts."]),
+    model=ScriptedModel(script),  # a real one: OpenAIModel("...") or AnthropicModel("...")
     tools=[count],
     instructions="You count what is on the shelves.",
 )
@@ -78,22 +86,31 @@ async def start(request: Request) -> Response:
 
 async def events(request: Request) -> Response:
     """Stream what happens up to the session's end, as server-sent events."""
-    session = session_of(request)
-    await session.inspect()  # an unknown session is a 404, not a stream that breaks off
+    happening = session_of(request).events()
+    first = await anext(happening)  # an unknown session is a 404, not a stream that breaks off
     return StreamingResponse(
-        stream(session), media_type="text/event-stream", headers={"cache-control": "no-cache"}
+        stream(first, happening),
+        media_type="text/event-stream",
+        headers={"cache-control": "no-cache"},
     )
 
 
-async def stream(session: SessionHandle) -> AsyncIterator[bytes]:
+async def stream(first: Event, rest: AsyncGenerator[Event]) -> AsyncGenerator[bytes]:
     """Yield each event in the form of a server-sent event."""
-    async for event in session.events():
-        yield b"event: %s\ndata: %s\n\n" % (event.event.encode(), msgspec.json.encode(event))
+    async with aclosing(rest):
+        yield sse(first)
+        async for event in rest:
+            yield sse(event)
+
+
+def sse(event: Event) -> bytes:
+    return b"event: %s\ndata: %s\n\n" % (event.event.encode(), msgspec.json.encode(event))
 
 
 async def show(request: Request) -> Response:
     """Say where a session stands, and its outcome once it has one."""
-    return json(await session_of(request).inspect())
+    facts = msgspec.structs.asdict(await session_of(request).inspect())
+    return json({**facts, "spent": msgspec.structs.asdict(facts["spent"])})
 
 
 async def send(request: Request) -> Response:
@@ -117,7 +134,7 @@ async def refuse(_: Request, error: Exception) -> Response:
 
 
 def json(value: Any, *, status: int = 200) -> Response:
-    """Return a value as JSON; outcomes, inspections and events are plain data."""
+    """Return a value as JSON; outcomes and events are plain data."""
     return Response(msgspec.json.encode(value), status, media_type="application/json")
 
 
