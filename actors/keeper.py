@@ -33,6 +33,7 @@ class Keeper:
 
     Args:
         raise_alert: told what somebody should look at.
+        adopts: False leaves alone what others have left behind.
     """
 
     def __init__(
@@ -42,12 +43,15 @@ class Keeper:
         ownership: Ownership,
         sessions: Sessions,
         raise_alert: Callable[[str], None],
+        *,
+        adopts: bool = True,
     ) -> None:
         self._store = store
         self._clock = clock
         self._ownership = ownership
         self._sessions = sessions
         self._raise_alert = raise_alert
+        self._adopts = adopts
         self._refused: set[str] = set()
 
     async def run(self, ctx: Context[Tick]) -> None:
@@ -62,7 +66,8 @@ class Keeper:
             await ctx.receive()
             try:
                 await self._ownership.renew()
-                await self.adopt()
+                if self._adopts:
+                    await self.adopt()
             except StoreError as error:
                 self._raise_alert(f"the lease could not be renewed: {error}")
 

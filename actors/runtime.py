@@ -147,7 +147,12 @@ class Runtime:
             services, self._budget.book, self._agents, lambda: kernel.supervisor("sessions")
         )
         self._keeper = Keeper(
-            self._store, self._clock, self._ownership, self._open_sessions, self._alert
+            self._store,
+            self._clock,
+            self._ownership,
+            self._open_sessions,
+            self._alert,
+            adopts=self._adopts,
         )
         await self._store.open()
         try:

@@ -23,6 +23,7 @@ from ..stores.base import (
     StoreError,
     StoreFailed,
 )
+from ..stores.liveness import owner_is_dead
 from ..stores.records import JournalEntry, Opened, Said, Spent, encode_row
 from ..supervisor import (
     ActorGone,
@@ -214,6 +215,8 @@ class Sessions:
         services = self._services
         head = await services.store.head(session_id)
         installed = self.installed(head.facts.agent)
+        if head.owner is not None and owner_is_dead(head.owner):
+            dead |= {head.owner}  # its lease may last; it cannot come back
         if head.facts.parent is not None:
             await self._parent_first(head.facts.parent, dead)
         claim = Claim(
