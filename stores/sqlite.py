@@ -16,7 +16,7 @@ from typing import Literal, TypeVar, cast
 from zlib import crc32
 
 import aiosqlite
-from anyio import CancelScope
+from anyio import CancelScope, to_thread
 
 from ..supervisor.errors import UsageError
 from .base import (
@@ -60,6 +60,23 @@ _LOCKED = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 
 class _Channel(aiosqlite.Connection):
     """A connection whose thread runs whole jobs: one hop for a transaction, not one a statement."""
+
+    def __init__(self, connector: Callable[[], sqlite3.Connection]) -> None:
+        super().__init__(connector, iter_chunk_size=64)
+        # A program that ends without closing must end: to SQLite that is a crash, which is safe.
+        self._thread.daemon = True
+
+    async def connect(self) -> None:
+        """Connect; when that fails, return only after the thread has ended.
+
+        aiosqlite leaves it ending by itself, and it would then report to a loop that is closed.
+        """
+        try:
+            await self
+        except BaseException:
+            with CancelScope(shield=True):
+                await to_thread.run_sync(self._thread.join)
+            raise
 
     async def run(self, job: Callable[[sqlite3.Connection], T]) -> T:
         # A subclass may use what aiosqlite keeps for itself, but it has no types.
@@ -121,6 +138,7 @@ class SqliteStore:
         self, set_up: Callable[[sqlite3.Connection], None], timeout_s: float
     ) -> _Channel:
         def connector() -> sqlite3.Connection:
+            self._patiently(partial(check_open, self.path))
             connection = sqlite3.connect(
                 self.path, isolation_level=None, timeout=timeout_s, cached_statements=256
             )
@@ -133,10 +151,11 @@ class SqliteStore:
                 raise
             return connection
 
-        return cast(_Channel, await _Channel(connector, iter_chunk_size=64))
+        channel = _Channel(connector)
+        await channel.connect()
+        return channel
 
     def _set_up_writer(self, connection: sqlite3.Connection) -> None:
-        self._patiently(partial(check_open, self.path, connection))
         self._patiently(partial(migrate, connection))
         self._patiently(lambda: connection.execute("PRAGMA journal_mode = WAL"))
         connection.execute(f"PRAGMA synchronous = {self.durability.upper()}")

@@ -293,9 +293,10 @@ _HEAD = """SELECT h.sid, h.num, h.status, h.epoch, h.seq, h.counter, h.oldest, h
     CASE WHEN l.facts_at > 0 THEN f.facts ELSE h.facts END"""
 _OWNED = """ LEFT JOIN owner o ON o.id = l.owner LEFT JOIN log f ON f.id = l.facts_at"""
 _ONE = f"{_HEAD} FROM head h LEFT JOIN live l ON l.num = h.num{_OWNED} WHERE h.sid = ?"
-_LIVE = f"{_HEAD} FROM live l JOIN head h ON h.num = l.num{_OWNED} WHERE h.num < ?"
+# CROSS JOIN: SQLite shall start from the few live rows, never from all heads.
+_LIVE = f"{_HEAD} FROM live l CROSS JOIN head h ON h.num = l.num{_OWNED} WHERE l.num < ?"
 # The left join with nothing keeps the columns of both lists the same.
-_REST = f"""{_HEAD} FROM head h LEFT JOIN live l ON 0{_OWNED}
+_REST = f"""{_HEAD} FROM head h INDEXED BY % LEFT JOIN live l ON 0{_OWNED}
     WHERE h.num < ? AND NOT EXISTS (SELECT 1 FROM live WHERE live.num = h.num)"""
 
 
@@ -354,9 +355,7 @@ def _pages(
     sql, values = _listing(query, status)
     size = min(max(query.limit, 1), CHUNK_ROWS)
     while True:
-        rows = connection.execute(
-            f"{sql} ORDER BY h.num DESC LIMIT ?", (below, *values, size)
-        ).fetchall()
+        rows = connection.execute(f"{sql} DESC LIMIT ?", (below, *values, size)).fetchall()
         yield from rows
         if len(rows) < size:
             return
@@ -366,17 +365,18 @@ def _pages(
 def _listing(query: HeadQuery, status: str) -> tuple[str, list[object]]:
     """Return the statement for one status. Facts of running sessions are compared after reading."""
     if status == "running":
-        return _LIVE, []
-    narrow = query.parent is not None or query.due_before_ms is not None
-    # A unary plus keeps SQLite from preferring the status index to the narrower one.
-    sql, values = f"{_REST} AND {'+' if narrow else ''}h.status = ?", list[object]([status])
+        return f"{_LIVE} ORDER BY l.num", []
+    # Named, since SQLite has no statistics to tell that few sessions have a parent or a due time.
+    index = "head_due" if query.due_before_ms is not None else "head_status"
+    index = "head_parent" if query.parent is not None else index
+    sql, values = f"{_REST.replace('%', index)} AND h.status = ?", list[object]([status])
     for column, value in (("agent", query.agent), ("parent", query.parent)):
         if value is not None:
             sql, values = f"{sql} AND h.{column} = ?", [*values, value]
     if query.due_before_ms is not None:
         sql += " AND h.due_at_ms IS NOT NULL AND h.due_at_ms < ?"
         values.append(query.due_before_ms)
-    return sql, values
+    return f"{sql} ORDER BY h.num", values
 
 
 # ---------------------------------------------------------------- owners, blobs
@@ -391,7 +391,7 @@ def read_owners(connection: sqlite3.Connection) -> dict[str, int]:
     )
 
 
-_ORPHANS = """SELECT h.sid FROM live l JOIN head h ON h.num = l.num
+_ORPHANS = """SELECT h.sid FROM live l CROSS JOIN head h ON h.num = l.num
     LEFT JOIN owner o ON o.id = l.owner
     WHERE o.id IS NULL OR o.lease_until_ms <= ? OR o.name IN (SELECT value FROM json_each(?))
     ORDER BY l.num LIMIT ?"""

@@ -7,6 +7,7 @@ every session and is written when one is created, parked or over. ``seg`` holds 
 
 import os
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 from .base import StoreUnusable
@@ -94,11 +95,18 @@ def check_numbers(path: Path, application: int, version: int) -> None:
         )
 
 
-def check_open(path: Path, connection: sqlite3.Connection) -> None:
-    """Check the numbers again as SQLite sees them, its write-ahead log included."""
-    application = _number(connection, "application_id")
-    version = _number(connection, "user_version")
-    tables = connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0]
+def check_open(path: Path) -> None:
+    """Check the numbers again as SQLite sees them, its write-ahead log included.
+
+    Read-only, so that not even closing moves the log into a file that is refused.
+    """
+    if not path.exists():
+        return
+    uri = f"{path.absolute().as_uri()}?mode=ro"
+    with closing(sqlite3.connect(uri, uri=True, timeout=0)) as connection:
+        application = _number(connection, "application_id")
+        version = _number(connection, "user_version")
+        tables = connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0]
     if application or version or tables:
         check_numbers(path, application, version)
 
