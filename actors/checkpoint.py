@@ -11,7 +11,19 @@ from functools import partial
 import anyio
 from msgspec import Struct
 
-from ..stores.base import Done, Store, StoreError, StoreFailed, Write, Written
+from ..stores.base import (
+    Append,
+    Conflict,
+    Create,
+    Done,
+    Fenced,
+    SessionExists,
+    Store,
+    StoreError,
+    StoreFailed,
+    Write,
+    Written,
+)
 from ..supervisor import ActorGone, Context, MailboxFull, Ref, Reply
 from ..supervisor.clock import Clock
 from ..supervisor.errors import UkemiError
@@ -105,11 +117,18 @@ class CheckpointActor:
     async def _commit(self, writes: list[Write]) -> list[Written]:
         deadline = self._clock.now() + self._retry_s_max()
         delay_s = _DELAY_S_FIRST
+        failed = False
         while True:
             try:
                 written = await self._store.commit(writes)
+                if failed:
+                    written = [
+                        await self._arrived(write, result)
+                        for write, result in zip(writes, written, strict=True)
+                    ]
             except Exception as error:  # noqa: BLE001 - whatever a store raises, its callers get an answer
                 self._on_fault(f"the store failed: {type(error).__name__}: {error}")
+                failed = True
                 if self._clock.now() + delay_s > deadline:
                     return [_failed(error)] * len(writes)
                 await anyio.sleep(delay_s)
@@ -117,6 +136,25 @@ class CheckpointActor:
             else:
                 self.commits += 1
                 return written
+
+    async def _arrived(self, write: Write, result: Written) -> Written:
+        """Acknowledge a write that was refused because its failed first try had been stored.
+
+        A connection may break behind COMMIT, and then nobody is told. A row under our own epoch
+        is ours: a session has one write under way.
+        """
+        if not isinstance(result, (Conflict, Fenced, SessionExists)):
+            return result
+        match write:
+            case Append(session_id=session_id, epoch=epoch, seq=seq):
+                head = await self._store.head(session_id)
+                ours = (head.epoch, head.seq) == (epoch, seq)
+            case Create(session_id=session_id, owner=owner):
+                head = await self._store.head(session_id)
+                ours = (head.epoch, head.seq, head.owner) == (1, 1, owner)
+            case _:
+                return result
+        return Done(head.epoch, head.seq) if ours else result
 
 
 def _commit_for(write: Write, reply: Reply[Written]) -> Commit:

@@ -26,7 +26,6 @@ from ..stores.base import (
     Leave,
     SessionUnknown,
     Store,
-    StoreError,
     StoreFailed,
 )
 from ..stores.liveness import owner_id
@@ -190,7 +189,7 @@ class Runtime:
         """Let others take over at once what is unfinished here."""
         try:
             await self._store.commit([Leave(owner=self._ownership.owner)])
-        except StoreError as error:
+        except Exception as error:  # noqa: BLE001 - a store that fails must not keep anybody inside
             self._alert(f"unfinished sessions wait for the end of the lease: {error}")
         await self._store.close()
 

@@ -3,8 +3,9 @@
 import secrets
 
 import pytest
-from ukemi.stores.memory import MemoryStore
 from virtual_time import VIRTUAL_BACKENDS, virtual_backend
+
+from ukemi.stores.memory import MemoryStore
 
 
 @pytest.fixture(params=VIRTUAL_BACKENDS)

@@ -16,6 +16,7 @@ from sessions import (
     requests,
     results,
 )
+
 from ukemi import Agent, Completed, HandedOver, Runtime, tool
 from ukemi.actors.model import AssistantMessage, ToolMessage, UserMessage
 from ukemi.actors.tools import AnyTool
@@ -63,7 +64,7 @@ def with_intents() -> list[list[JournalEntry]]:
 HISTORIES = {"from elsewhere": from_elsewhere, "with intents": with_intents}
 
 
-@pytest.fixture(params=HISTORIES.values(), ids=HISTORIES.keys())
+@pytest.fixture(params=list(HISTORIES.values()), ids=list(HISTORIES))
 def rows(request: pytest.FixtureRequest) -> list[list[JournalEntry]]:
     found: list[list[JournalEntry]] = request.param()
     return found
@@ -165,10 +166,9 @@ async def test_ORPH_01_a_message_sent_at_once_lets_the_session_go_on(
     assert ran == []
 
 
-async def test_ORPH_01_the_same_over_a_file(
+async def test_ORPH_01_the_journal_holds_one_result_for_each_call(
     store: MemoryStore, rows: list[list[JournalEntry]]
 ) -> None:
-    """The journal itself holds exactly one result for each call."""
     of = agent(lambda _: "all right", files([]))
     await adopted_then(store, rows, of)
     async with opened(store):

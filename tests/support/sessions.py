@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import anyio
+
 from ukemi.actors.agent import Agent
 from ukemi.actors.inspection import entries_of
 from ukemi.actors.model import AssistantMessage, Message, ModelRequest, ToolMessage
@@ -32,6 +33,16 @@ from ukemi.stores.records import (
 
 CASES_FILE = Path(__file__).parent.parent / "data/cases/cases.jsonl"
 GONE = "an-owner-that-is-gone"
+
+
+class LoopClock:
+    """Both clocks from the event loop's own, so that leases end under virtual time too."""
+
+    def now(self) -> float:
+        return anyio.current_time()
+
+    def wall_ms(self) -> int:
+        return 1_700_000_000_000 + int(anyio.current_time() * 1000)
 
 
 def case(id: str) -> dict[str, Any]:
@@ -176,5 +187,5 @@ async def until(
 ) -> None:
     """Wait for something that another thread or process brings about, up to a bound."""
     with anyio.fail_after(within_s):
-        while not condition():
+        while not condition():  # noqa: ASYNC110 - another process sets no event of ours
             await anyio.sleep(step_s)
