@@ -37,7 +37,7 @@ SHELVES = {"north": 120, "east": 7, "south": 0, "west": 63, "cellar": 400}
 @tool(effect="read")
 async def count(shelf: str) -> int:
     """Count the bolts on one shelf; takes a moment."""
-    await anyio.sleep(0.2)
+    await anyio.sleep(0.3)
     return SHELVES[shelf]
 
 
