@@ -134,6 +134,8 @@ class Runtime:
     async def __aenter__(self) -> Self:
         if self._kernel is not None:
             raise UsageError("a Runtime is entered once; make a new one")
+        if isinstance(self._clock, SystemClock):
+            self._clock.bind()
         kernel = self._kernel = Kernel(
             self._tree(),
             clock=self._clock,
