@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncGenerator
 
-from ..stores.base import SessionOwned, Store
+from ..stores.base import CheckpointUnknown, SessionOwned, Store, StoredSession
 from ..stores.records import Resulted
 from ..supervisor.clock import Clock
 from ..supervisor.errors import UsageError
@@ -110,7 +110,7 @@ class SessionHandle:
         Raises:
             CheckpointUnknown: there is no such counter, or it is no longer kept.
         """
-        stored = await self._store.load(self.id, upto=counter)
+        stored = await self._upto(counter)
         if counter is None:
             counter = stored.head.counter
         return checkpoint_at(self.id, entries_of(stored), counter)
@@ -122,13 +122,25 @@ class SessionHandle:
             CheckpointUnknown: there is no such counter, or it is no longer kept.
             BlobUnknown: retention has freed the text.
         """
-        stored = await self._store.load(self.id, upto=counter)
+        stored = await self._upto(counter)
         for entry in entries_of(stored):
             if isinstance(entry, Resulted) and entry.counter == counter:
                 if entry.blob is None:
                     return entry.content
                 return (await self._store.blob(entry.blob)).decode("utf-8", "replace")
         raise UsageError(f"session {self.id} has no result at checkpoint {counter}")
+
+    async def _upto(self, counter: int | None) -> StoredSession:
+        """Load the rows up to a checkpoint, or more of them."""
+        try:
+            return await self._store.load(self.id, upto=counter)
+        except CheckpointUnknown:
+            # Results of calls that ran side by side may share a row, which has the last of their
+            # counters; the store cannot tell such a checkpoint from one that is not there.
+            stored = await self._store.load(self.id)
+            if counter is None or not stored.head.oldest_counter <= counter <= stored.head.counter:
+                raise
+            return stored
 
     async def cancel(self) -> Outcome:
         """End all work of the session and of its sub-sessions now; returns once that is stored.
