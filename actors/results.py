@@ -1,7 +1,7 @@
 """What a tool returned, as the model and the store get it. Pure."""
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Protocol, cast, runtime_checkable
 
 import msgspec
@@ -46,12 +46,19 @@ class Shown(Protocol):
 DEFAULT_LIMITS = ResultLimits()
 
 
-def render_result(value: object, limits: ResultLimits = DEFAULT_LIMITS) -> Rendered:
+def render_result(
+    value: object,
+    limits: ResultLimits = DEFAULT_LIMITS,
+    *,
+    mask: Callable[[str], str] | None = None,
+) -> Rendered:
     """Bring a tool's result into text, cleaned and bounded.
 
     Text stays as it is, bytes are decoded, None is empty, what has a ``to_text()`` is asked, and
     all else becomes JSON (dataclasses, Structs, TypedDicts, dates, Decimals, sets, enums, pydantic
     models), the keys of dicts and the members of sets in order. NaN and infinities become null.
+    ``mask`` hides secrets before anything is cut, since a cut could leave half of one; where it
+    hid something, ``blob`` holds the masked text too.
 
     Raises:
         ToolBug: no JSON can be made of it; the message names the type. The body did run.
@@ -67,7 +74,15 @@ def render_result(value: object, limits: ResultLimits = DEFAULT_LIMITS) -> Rende
     else:
         value_type = type_name(value)
         raw = value.to_text() if isinstance(value, Shown) else _to_json(value)
+    if mask is not None:
+        raw = _masked(raw, mask)
     return _bounded(raw, limits, value_type)
+
+
+def _masked(raw: str | bytes, mask: Callable[[str], str]) -> str | bytes:
+    text = raw if isinstance(raw, str) else decode(raw)[0]
+    masked = mask(text)
+    return raw if masked == text else masked
 
 
 def type_name(value: object) -> str:

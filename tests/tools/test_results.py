@@ -15,6 +15,7 @@ import pytest
 
 from ukemi.actors.model import ToolMessage
 from ukemi.actors.results import CONTENT_BYTES_MAX, ResultLimits, render_result
+from ukemi.actors.secrets import Mask
 from ukemi.stores.records import Entry, Resulted, decode_row, encode_row
 from ukemi.supervisor.errors import ToolBug
 
@@ -194,11 +195,28 @@ def test_half_a_character_inside_a_structure_is_made_visible() -> None:
     found.content.encode()
 
 
+def test_SC_02_secrets_are_hidden_before_anything_is_cut() -> None:
+    """Wherever the cut falls, neither the excerpt nor what is kept aside holds any of it."""
+    secret = "zz9 unusual/format+8842"
+    hide = Mask([secret])
+    for shift in range(40):
+        text = "x" * (750 + shift) + secret * 100 + "y" * 5000
+        for value in (text, text.encode(), b"\xff" + text.encode(), {"a": text, secret: 1}):
+            found = render_result(value, ResultLimits(content_bytes_max=1600), mask=hide)
+            assert found.blob is not None
+            for seen in (found.content, found.blob[1].decode()):
+                assert "unusual" not in seen
+                assert "zz9" not in seen
+            assert "***" in found.blob[1].decode()
+    assert render_result("nothing to hide", mask=hide).content == "nothing to hide"
+    assert render_result(b"a\0", mask=hide).blob == render_result(b"a\0").blob
+
+
 @pytest.mark.realtime
 def test_TX_01_10_MB_do_not_hold_up_the_event_loop() -> None:
     took: list[float] = []
     for _ in range(3):
         start = time.perf_counter()
-        render_result("x" * 10_000_000)
+        render_result("x" * 10_000_000, mask=Mask(["some-secret-value"]))
         took.append(time.perf_counter() - start)
-    assert min(took) < 0.1
+    assert min(took) < 0.2
