@@ -1,7 +1,7 @@
 """What is kept of a session once it has ended: the conversation, and its last checkpoints exactly.
 
-Given up, and freed: the full texts of large results, raw provider blocks and the bookkeeping of
-settled calls before the checkpoints that are kept. What is in doubt is kept whole.
+Given up, and freed: the full texts of large results and the bookkeeping of settled calls before
+the checkpoints that are kept. The messages stay word for word; what is in doubt is kept whole.
 """
 
 import msgspec
@@ -9,7 +9,6 @@ import msgspec
 from ..stores.base import Rewrite, Row, StoredSession
 from ..stores.records import (
     RECORD_VERSION,
-    Answered,
     Booked,
     Intended,
     JournalEntry,
@@ -69,8 +68,6 @@ def _thinned(entry: JournalEntry, doubts: set[tuple[int, int]]) -> JournalEntry 
             return None
         case Intended(n, index):
             return entry if (n, index) in doubts else None
-        case Answered():
-            return msgspec.structs.replace(entry, raw=None, raw_format="")
         case Resulted() if (entry.n, entry.index) not in doubts:
             return msgspec.structs.replace(entry, blob=None)
         case _:

@@ -5,13 +5,14 @@ import sys
 
 import anyio
 import pytest
+from virtual_time import VIRTUAL_BACKENDS, run_virtual
+
 from ukemi import Agent, Completed, Runtime
 from ukemi.models import ScriptedModel
 from ukemi.stores.base import Create, Facts, Renew
 from ukemi.stores.liveness import owner_id
 from ukemi.stores.memory import MemoryStore
 from ukemi.stores.records import Opened, Said, encode_row
-from virtual_time import VIRTUAL_BACKENDS, run_virtual
 
 LEASE_MS = 10**15  # far in the future: only the owner's death can free the session
 

@@ -1,0 +1,120 @@
+"""What is kept of an ended session: the conversation always, and the last checkpoints exactly."""
+
+import pytest
+
+from ukemi.actors.inspection import checkpoint_at, entries_of, fold
+from ukemi.actors.retention import ROWS_MIN, retain
+from ukemi.stores.base import Facts, Head, Row, StoredSession
+from ukemi.stores.records import (
+    RECORD_VERSION,
+    Answered,
+    Booked,
+    Intended,
+    JournalEntry,
+    Opened,
+    Resulted,
+    Retried,
+    Said,
+    Spent,
+    ToolCall,
+    encode_row,
+)
+
+STEPS = 100
+DOUBTFUL = 7
+
+
+def rows() -> list[Row]:
+    """A session of 100 steps: an intent and a result each, a retry now and then, one in doubt."""
+    found: list[Row] = []
+
+    def add(counter: int, *entries: JournalEntry) -> None:
+        row = Row(len(found) + 1, counter, RECORD_VERSION, encode_row(list(entries)))
+        found.append(row)
+
+    add(0, Opened("agent", 0), Said(1, "go"))
+    for step in range(1, STEPS + 1):
+        n = step + 1
+        answered = Answered(
+            n, calls=(ToolCall("id", "pay"),), raw=b"[1]", raw_format="x", ledger=True
+        )
+        add(step - 1, answered, Intended(n, 0, "pay", "digest"), Booked(Spent()))
+        state = "in_doubt" if step == DOUBTFUL else "succeeded"
+        result = Resulted(n, 0, step, f"result {step}", state, blob=f"blob{step}")
+        add(step, Retried(n, 0, 1, "transient", 1.0, 1.0), result)
+    return found
+
+
+def stored() -> StoredSession:
+    found = rows()
+    head = Head(
+        session_id="s",
+        status="completed",
+        seq=found[-1].seq,
+        counter=STEPS,
+        epoch=3,
+        owner=None,
+        facts=Facts(agent="agent"),
+    )
+    return StoredSession(head=head, rows=found)
+
+
+def rewritten(kept: int) -> StoredSession:
+    before = stored()
+    rewrite = retain(before, kept)
+    assert rewrite is not None
+    return StoredSession(head=before.head, rows=list(rewrite.rows))
+
+
+@pytest.mark.parametrize("kept", [1, 10, 50, 99])
+def test_the_conversation_stays_word_for_word(kept: int) -> None:
+    before, after = entries_of(stored()), entries_of(rewritten(kept))
+    texts = [
+        [getattr(message, "content", None) for message in fold("s", entries).conversation]
+        for entries in (before, after)
+    ]
+    assert texts[0] == texts[1]
+
+
+@pytest.mark.parametrize("kept", [1, 10, 50])
+def test_the_checkpoints_that_are_kept_load_exactly(kept: int) -> None:
+    before, after = entries_of(stored()), entries_of(rewritten(kept))
+    oldest = STEPS - kept + 1
+    for counter in range(oldest, STEPS + 1):
+        a, b = checkpoint_at("s", before, counter), checkpoint_at("s", after, counter)
+        assert a.messages == b.messages
+        assert a.tool_history[oldest - 1 :] == b.tool_history[oldest - 1 :]
+        assert [each.content for each in a.tool_history] == [
+            each.content for each in b.tool_history
+        ]
+
+
+def test_what_is_in_doubt_is_kept_whole() -> None:
+    after = fold("s", entries_of(rewritten(10)))
+    (doubt,) = after.in_doubt.values()
+    assert doubt.tool == "pay"
+    rewrite = retain(stored(), 10)
+    assert rewrite is not None and f"blob{DOUBTFUL}" in rewrite.blobs
+
+
+def test_the_rest_is_freed() -> None:
+    rewrite = retain(stored(), 10)
+    assert rewrite is not None
+    assert rewrite.blobs == {f"blob{n}" for n in (DOUBTFUL, *range(91, 101))}
+    assert rewrite.oldest_counter == 91
+    bytes_before = sum(len(row.body) for row in rows())
+    assert sum(len(row.body) for row in rewrite.rows) < 0.8 * bytes_before
+    assert len(rewrite.rows) < 30
+
+
+def test_it_proves_that_it_saw_the_latest_state() -> None:
+    rewrite = retain(stored(), 10)
+    assert rewrite is not None
+    assert (rewrite.epoch, rewrite.seq, rewrite.rows[-1].seq) == (3, 2 * STEPS + 1, 2 * STEPS + 1)
+
+
+def test_there_is_nothing_to_do_for_short_sessions_or_without_a_limit() -> None:
+    short = StoredSession(head=stored().head, rows=rows()[: ROWS_MIN - 1])
+    assert retain(short, 10) is None
+    assert retain(stored(), None) is None
+    assert retain(stored(), STEPS) is None
