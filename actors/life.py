@@ -73,6 +73,7 @@ class Life:
 
     def _out_of_time(self) -> None:
         session = self._session
+        session.book_time()  # or the limit would be told without the seconds of this turn
         session.cut_off(Cut("budget", session.account.tightest("seconds")))
 
     def _stuck(self, what: str) -> None:

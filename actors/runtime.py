@@ -183,9 +183,18 @@ class Runtime:
         finally:
             with anyio.move_on_after(5, shield=True):
                 await self._leave()
+                await self._close_models()
             self._sessions_here.close()
             for thread in self._threads.running():
                 self._alert(f"a thread of tool {thread.tool} still runs and was left behind")
+
+    async def _close_models(self) -> None:
+        """Close the connections of models; one that is used again opens new ones."""
+        models = {id(each.model): each.model for each in self._agents.values()}
+        for model in models.values():
+            close = getattr(model, "aclose", None)
+            if close is not None:
+                await close()
 
     async def _leave(self) -> None:
         """Let others take over at once what is unfinished here."""

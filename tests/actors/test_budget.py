@@ -12,8 +12,13 @@ from ukemi.stores.base import Facts
 from ukemi.stores.records import Spent
 
 
-def account(name: str = "session a", parents: tuple[Account, ...] = (), **limits: float) -> Account:
-    return Account(name, budget_from(limits), parents=parents)
+def account(
+    name: str = "session a",
+    parents: tuple[Account, ...] = (),
+    limits: dict[str, float] | None = None,
+    **more: float,
+) -> Account:
+    return Account(name, budget_from({**(limits or {}), **more}), parents=parents)
 
 
 def held(reserved: Reservation | Refusal) -> Reservation:
@@ -33,7 +38,7 @@ def test_impossible_limits_are_refused_by_name(name: str, value: object) -> None
 @pytest.mark.parametrize("name", LIMITS)
 def test_none_is_no_limit_and_zero_is_one(name: str) -> None:
     assert account().left(name) == math.inf
-    none_left = account(**{name: 0})
+    none_left = account(limits={name: 0})
     assert isinstance(none_left.reserve(**{name: 1}), Refusal)
 
 

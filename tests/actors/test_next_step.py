@@ -22,8 +22,8 @@ from ukemi.stores.records import (
 A = ToolCall("a", "alpha", '{"x":1}')
 B = ToolCall("b", "beta")
 OPENED = Opened("agent", 0)
-ASKED = [OPENED, Said(1, "go")]
-TURN = [*ASKED, Answered(2, calls=(A, B), ledger=True)]
+ASKED: list[JournalEntry] = [OPENED, Said(1, "go")]
+TURN: list[JournalEntry] = [*ASKED, Answered(2, calls=(A, B), ledger=True)]
 
 
 def resulted(n: int, index: int, counter: int, state: str = "succeeded") -> Resulted:
@@ -115,7 +115,11 @@ def test_next_step_changes_nothing() -> None:
 
 
 def test_doubt_is_kept_until_it_is_known() -> None:
-    journal = [*TURN, Intended(2, 0, "alpha", "d"), resulted(2, 0, 1, "in_doubt")]
+    journal: list[JournalEntry] = [
+        *TURN,
+        Intended(2, 0, "alpha", "d"),
+        resulted(2, 0, 1, "in_doubt"),
+    ]
     assert list(fold(journal).in_doubt) == [(2, 0)]
     assert list(fold([*journal, Late(2, 0, "in_doubt", "?")]).in_doubt) == [(2, 0)]
     assert not fold([*journal, Late(2, 0, "succeeded", "yes")]).in_doubt

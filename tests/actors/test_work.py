@@ -1,7 +1,7 @@
 """Bodies under way: limits, cutting off, clean-up, and bodies that do not end."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from functools import partial
 
@@ -27,7 +27,7 @@ CANCELLED = Cut("cancelled")
 
 
 @asynccontextmanager
-async def serving() -> AsyncIterator[Timers]:
+async def serving() -> AsyncGenerator[Timers]:
     timers = Timers()
     async with anyio.create_task_group() as group:
         group.start_soon(timers.serve, current_loop(), anyio.current_time)
