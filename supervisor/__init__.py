@@ -7,8 +7,8 @@ Never: knows a tool, a model or a store; waits without a limit that its caller c
 nobody recognises.
 
 Files, each using only those before it: errors, clock, ids · exits, refusals, specs, reports · rules
-· loops, timers, services · child, address, blocking, context, task · machine, calls, handle, kernel
-· tuning.
+· loops, timers, services · child, address, blocking, context, task · events, family, restarts,
+machine · calls, handle, kernel · tuning.
 """
 
 from .address import Ref, Reply
@@ -97,6 +97,7 @@ from .specs import (
     BRUTAL_KILL,
     AutoShutdown,
     ChildSpec,
+    ChildType,
     DynamicSpec,
     RestartRule,
     RestartTable,
@@ -128,6 +129,7 @@ __all__ = [
     "ChildRunning",
     "ChildSpec",
     "ChildTerminated",
+    "ChildType",
     "Classify",
     "Clock",
     "ContentRefused",

@@ -155,7 +155,7 @@ class Ref(Generic[M]):
 
     @property
     def incarnation(self) -> int:
-        """How many lives the child has had, the present one included; 0 if it was never started."""
+        """Which life of the child is or was the latest, counted from 1; 0 if it never started."""
         child = self._look()
         return child.n if child is not None else 0
 

@@ -7,8 +7,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from .child import Child
+from .events import Call, Waiting
 from .exits import Killed
-from .machine import Call, Machine, Waiting
+from .machine import Machine
 from .refusals import (
     AlreadyPresent,
     AlreadyStarted,
@@ -22,7 +23,7 @@ from .refusals import (
     SupervisorGone,
 )
 from .rules import Activity, count
-from .specs import ChildSpec, DynamicSpec, Spec, SupervisorSpec, check_childspecs
+from .specs import ChildSpec, ChildType, DynamicSpec, Spec, SupervisorSpec, check_childspecs
 
 Script = Callable[[Machine], Waiting[object]]
 
@@ -31,7 +32,7 @@ class ChildInfo(Struct, frozen=True, kw_only=True):
     """One row of ``which_children``."""
 
     id: str
-    type: str  # "worker" or "supervisor"
+    type: ChildType
     activity: Activity
     incarnation: int
 
@@ -116,9 +117,11 @@ def find(machine: Machine, id: str) -> Child:
     return child
 
 
-def terminate_child(id: str) -> Script:
+def terminate_child(id: str, incarnation: int | None = None) -> Script:
     def script(machine: Machine) -> Waiting[None]:
         child = find(machine, id)
+        if incarnation not in (None, child.n):
+            raise ChildNotFound(f"{id}#{incarnation}", machine.label)
         yield from machine.stop_child(child)
         if machine.forgets(child):
             machine.drop(child, child.final)
@@ -163,7 +166,7 @@ def which_children(machine: Machine) -> Waiting[list[ChildInfo]]:
     return [
         ChildInfo(
             id=kid.id,
-            type="supervisor" if kid.is_supervisor else "worker",
+            type=kid.type,
             activity=kid.activity,
             incarnation=kid.n,
         )
@@ -175,9 +178,17 @@ def which_children(machine: Machine) -> Waiting[list[ChildInfo]]:
 def count_children(machine: Machine) -> Waiting[ChildCount]:
     spec = machine.spec
     template = isinstance(spec, DynamicSpec) and spec.template is not None
-    rows = ((kid.is_supervisor, kid.activity) for kid in machine.kids.values())
+    # As in OTP, a death that was not handled yet counts here where children are told apart by id.
+    rows = (
+        (kid.type, kid.activity if machine.dynamic or _lives(kid) else Activity.DOWN)
+        for kid in machine.kids.values()
+    )
     return ChildCount(**count(rows, template=template))
     yield
+
+
+def _lives(kid: Child) -> bool:
+    return kid.life is not None and kid.life.alive
 
 
 def get_childspec(id: str) -> Script:

@@ -7,7 +7,7 @@ from .exits import ExitReason
 from .refusals import ActorGone, MailboxFull
 from .reports import MessagesDropped, UnexpectedMessage
 from .rules import Activity
-from .specs import ChildSpec, Spec
+from .specs import ChildSpec, ChildType, Spec
 
 if TYPE_CHECKING:
     from .services import Services
@@ -47,7 +47,8 @@ class Life:
 
     def __init__(self, child: "Child", now: float) -> None:
         self.child = child
-        self.n = child.n
+        # A start that fails is no life: its number is used again.
+        self.n = child.n + 1
         self.alive = True
         self.ready = False
         self.ignored = False
@@ -56,6 +57,10 @@ class Life:
         # Set when it was told to stop; an end on demand of its supervisor is not a crash.
         self.asked: ExitReason | None = None
         self.since = now
+
+    def become_ready(self) -> None:
+        self.ready = True
+        self.child.n = self.n
 
     def begin(self) -> None:
         """Start running; synchronous."""
@@ -124,8 +129,8 @@ class Child:
         return f"{above}/{self.id}" if above else self.id
 
     @property
-    def is_supervisor(self) -> bool:
-        return not isinstance(self.spec, ChildSpec)
+    def type(self) -> ChildType:
+        return self.spec.type if isinstance(self.spec, ChildSpec) else ChildType.SUPERVISOR
 
     @property
     def activity(self) -> Activity:
@@ -135,7 +140,7 @@ class Child:
 
     def refuse(self) -> Exception:
         """Return why a message was not taken, for a full box or a supervisor."""
-        if self.is_supervisor:
+        if not isinstance(self.spec, ChildSpec):
             return ActorGone(self.path, "is a supervisor and reads no messages")
         return MailboxFull(self.path, len(self.inbox or ()))
 

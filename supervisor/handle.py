@@ -8,8 +8,9 @@ from .address import Ref
 from .calls import ChildCount, ChildInfo
 from .child import Child
 from .errors import ErrorClass
+from .events import Call
 from .exits import ExitReason, Killed
-from .machine import Call, Machine
+from .machine import Machine
 from .refusals import SupervisorGone
 from .services import Services
 from .specs import Spec
@@ -64,13 +65,16 @@ class Supervisor:
         """
         return self._ref(calls.start_child_soon(self._machine(), spec))
 
-    async def terminate_child(self, id: str) -> None:
+    async def terminate_child(self, id: str, incarnation: int | None = None) -> None:
         """Stop a child within its time. Its specification stays, unless temporary or dynamic.
 
+        Args:
+            incarnation: stop this life only, and leave a later one alone.
+
         Raises:
-            ChildNotFound: there is no such child.
+            ChildNotFound: there is no such child, or its life is another by now.
         """
-        await self._call(calls.terminate_child(id))
+        await self._call(calls.terminate_child(id, incarnation))
 
     async def restart_child(self, id: str) -> Ref[Any]:
         """Start a child that is down.

@@ -24,7 +24,7 @@ from .machine import Machine
 from .refusals import KernelNotClosed, StartFailed, TreeGaveUp
 from .reports import Progress, Report, StillRunning
 from .services import Services
-from .specs import DynamicSpec, SupervisorSpec
+from .specs import ChildType, DynamicSpec, SupervisorSpec
 from .timers import Timers
 
 
@@ -32,8 +32,8 @@ class TreeNode(Struct, frozen=True, kw_only=True):
     """One child in the picture of the live tree."""
 
     id: str
-    type: str  # "worker" or "supervisor"
-    state: str  # "running", "restarting" or "down"
+    type: ChildType
+    state: str  # "starting", "running", "restarting" or "down"
     incarnation: int
     waiting: int  # messages in the mailbox
     children: tuple["TreeNode", ...] = ()
@@ -132,7 +132,6 @@ class Kernel:
         return self
 
     async def _start_root(self) -> None:
-        self._root.n += 1
         machine = self._root.life = Machine(self._root, self._services, "")
         machine.begin()
         await self._until(lambda: machine.ready or not machine.alive, None)
@@ -308,8 +307,8 @@ def _picture(child: Child) -> TreeNode:
     kids = life.kids.values() if isinstance(life, Machine) else ()
     return TreeNode(
         id=child.id,
-        type="supervisor" if child.is_supervisor else "worker",
-        state=child.activity.value,
+        type=child.type,
+        state=child.activity.value if life is None or life.ready else "starting",
         incarnation=child.n,
         waiting=len(child.inbox or ()),
         children=tuple(_picture(kid) for kid in kids),

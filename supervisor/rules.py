@@ -8,6 +8,7 @@ from .exits import ExitReason, Killed, Normal, Shutdown, error_class_of, is_norm
 from .specs import (
     BRUTAL_KILL,
     AutoShutdown,
+    ChildType,
     Restart,
     RestartRule,
     RestartType,
@@ -123,14 +124,14 @@ class Activity(Enum):
     DOWN = "down"
 
 
-def count(kinds: Iterable[tuple[bool, Activity]], *, template: bool) -> dict[str, int]:
+def count(kinds: Iterable[tuple[ChildType, Activity]], *, template: bool) -> dict[str, int]:
     """Count specifications, running children, supervisors and workers.
 
-    Each child is given as (is it a supervisor, what is it doing). With a template there is one
-    specification, whatever the number of instances.
+    Each child is given by its type and what it is doing. With a template there is one specification,
+    whatever the number of instances.
     """
     rows = list(kinds)
-    supervisors = sum(1 for is_supervisor, _ in rows if is_supervisor)
+    supervisors = sum(1 for kind, _ in rows if kind is ChildType.SUPERVISOR)
     return {
         "specs": 1 if template else len(rows),
         "active": sum(1 for _, activity in rows if activity is Activity.RUNNING),

@@ -22,6 +22,13 @@ class RestartType(StrEnum):
     TEMPORARY = "temporary"  # never, and its specification is forgotten
 
 
+class ChildType(StrEnum):
+    """What a child shows itself as; a function that runs a tree of its own is a supervisor too."""
+
+    WORKER = "worker"
+    SUPERVISOR = "supervisor"
+
+
 class Strategy(StrEnum):
     """Whom the restart of one child concerns."""
 
@@ -93,6 +100,7 @@ class ChildSpec(Struct, frozen=True, kw_only=True, gc=False):
         mailbox_max: messages that may wait; more are refused.
         on_demand: hold no task while idle. A message starts the body; when it returns the child
             is idle again, up to the next message. Ends only by an error or by being stopped.
+        type: what ``which_children`` and ``count_children`` show it as; nothing else.
     """
 
     id: str
@@ -104,12 +112,16 @@ class ChildSpec(Struct, frozen=True, kw_only=True, gc=False):
     start_s_max: float | None = None
     mailbox_max: int = 1024
     on_demand: bool = False
+    type: ChildType = ChildType.WORKER
 
     def __post_init__(self) -> None:
         _check_child(self.id, self.restart, self.shutdown_s, self.significant)
         name = self.id
         _refuse_unless(
             callable(self.start), f"child {name!r}: start={self.start!r} cannot be called"
+        )
+        _refuse_unless(
+            _is_a(self.type, ChildType), f"child {name!r}: type={self.type!r} is no ChildType"
         )
         _refuse_unless(
             self.mailbox_max >= 1, f"child {name!r}: mailbox_max={self.mailbox_max} is below 1"

@@ -87,7 +87,7 @@ class Task(Life):
     def _become_ready(self, info: object) -> None:
         if self.ready or not self.alive:
             return
-        self.ready = True
+        self.become_ready()
         self.info = info
         if self._services.on_progress is not None:
             self._services.progress(Started(self.child.path, self.n))
@@ -124,7 +124,7 @@ class Task(Life):
         self._services.report(
             StuckChild(supervisor=self.supervisor, child=self.name, after_s=after_s)
         )
-        self._note_end(self.asked if _overrides(self.asked) else Abandoned(after_s))
+        self._ended(self.asked if self.asked and _overrides(self.asked) else Abandoned(after_s))
 
     async def _run(self) -> None:
         context: Context[object] = Context(self, self._services, self._report_ready)
@@ -132,11 +132,10 @@ class Task(Life):
         passes: BaseException | None = None
         try:
             await self._spec.start(context)
-        except BaseException as error:
-            if not isinstance(
-                error, Exception | BaseExceptionGroup | self._services.loop.cancelled
-            ):
-                raise  # SystemExit, KeyboardInterrupt: not ours to hold up
+        except (SystemExit, KeyboardInterrupt, GeneratorExit):
+            raise  # not ours to hold up
+        except BaseException as error:  # noqa: BLE001
+            # Boundary: the one place where a child's failure becomes data.
             reason, passes = self._judge(error)
         else:
             reason = NORMAL
@@ -185,15 +184,12 @@ class Task(Life):
             self._ended(self.asked if self.asked and _overrides(self.asked) else reason)
 
     def _ended(self, reason: ExitReason) -> None:
-        self._note_end(reason)
-        self.child.owner.child_exited(self.child, self)
-
-    def _note_end(self, reason: ExitReason | None) -> None:
         self.alive = False
         self.reason = reason
         self.child.life_ended()
         if self._services.on_progress is not None:
-            self._services.progress(self._last_word(reason or NORMAL))
+            self._services.progress(self._last_word(reason))
+        self.child.owner.child_exited(self.child, self)
 
     def _last_word(self, reason: ExitReason) -> Exited | Ignored | StartFailing:
         path = self.child.path
