@@ -1,0 +1,108 @@
+"""What the documents show works: their code runs, their links lead somewhere, their tables are true."""
+
+import ast
+import inspect
+import re
+from collections.abc import Coroutine
+from pathlib import Path
+from typing import Any, cast
+
+import msgspec
+import pytest
+
+from ukemi.supervisor.policy import Policy, parse_policy
+
+ROOT = Path(__file__).resolve().parent.parent
+README = ROOT / "README.md"
+GUIDE = ROOT / "docs" / "guide.md"
+PAGES = [
+    README,
+    ROOT / "CONTRIBUTING.md",
+    ROOT / "CHANGELOG.md",
+    *sorted((ROOT / "docs").glob("*.md")),
+]
+
+FENCE = re.compile(r"^```(\w+)([^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
+HEADING = re.compile(r"^#+ +(.+)$", re.MULTILINE)
+
+
+class Block(msgspec.Struct, frozen=True):
+    """A fenced block: its language, what follows it, its text, and where it stands."""
+
+    language: str
+    info: str
+    text: str
+    line: int
+
+
+def blocks(page: Path, language: str) -> list[Block]:
+    text = page.read_text("utf-8")
+    found = [
+        Block(match[1], match[2].strip(), match[3], text.count("\n", 0, match.start()) + 1)
+        for match in FENCE.finditer(text)
+    ]
+    return [block for block in found if block.language == language]
+
+
+def compiled(page: Path, block: Block) -> Any:
+    """Compile a block as ``python -m asyncio`` would; line numbers are those of the page."""
+    source = "\n" * block.line + block.text
+    return compile(
+        source, page.name, "exec", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, dont_inherit=True
+    )
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_python_of_a_page_is_python(page: Path) -> None:
+    """Every block compiles, those included that are only shown."""
+    assert all(compiled(page, block) for block in blocks(page, "python"))
+
+
+@pytest.mark.realtime
+@pytest.mark.parametrize("anyio_backend", ["asyncio"])
+async def test_the_guide_runs_from_top_to_bottom(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, anyio_backend: str
+) -> None:
+    """Each block holds what it asserts, in an empty folder, one after the other."""
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, Any] = {"__name__": "guide"}
+    run = [block for block in blocks(GUIDE, "python") if block.info != "norun"]
+    for block in run:
+        result = eval(compiled(GUIDE, block), names)
+        if inspect.isawaitable(result):
+            await cast("Coroutine[Any, Any, None]", result)
+    assert len(run) > 10
+
+
+def test_the_policy_of_the_guide_is_the_default() -> None:
+    """The table shown is complete, and what one gets without a file."""
+    (block,) = blocks(GUIDE, "toml")
+    assert parse_policy(block.text) == Policy()
+    given = msgspec.to_builtins(Policy())
+    del given["rate_limited"], given["in_doubt_timeout"]  # named in the comment
+    keys = {(name, key) for name, section in given.items() for key in section}
+    shown, section = set[tuple[str, str]](), ""
+    for line in block.text.splitlines():
+        if match := re.match(r"\[(\w+)\]", line):
+            section = match[1]
+        elif match := re.match(r"(\w+) = ", line):
+            shown.add((section, match[1]))
+    assert shown == keys
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_of_a_page_lead_somewhere(page: Path) -> None:
+    """A link names a file of this project, and a heading that is there."""
+    for target in LINK.findall(FENCE.sub("", page.read_text("utf-8"))):
+        if target.startswith(("https:", "http:")):
+            continue
+        path, _, anchor = target.partition("#")
+        file = (page.parent / path).resolve() if path else page
+        assert file.exists(), f"{page.name}: {target}"
+        assert not anchor or anchor in anchors(file), f"{page.name}: {target}"
+
+
+def anchors(page: Path) -> set[str]:
+    headings = HEADING.findall(FENCE.sub("", page.read_text("utf-8")))
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
