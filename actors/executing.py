@@ -151,7 +151,7 @@ class Executing:
     def _succeeded(self, call: Prepared, value: object, attempt: int, now: _Attempt) -> Ended:
         session = self._session
         elapsed_s = session.services.clock.now() - now.began_at
-        rendered = render_result(value)
+        rendered = render_result(value, mask=session.services.mask)
         judge = call.tool.marks.success
         if judge is not None and not judge(value):
             failure = Failure(
@@ -163,7 +163,7 @@ class Executing:
             return self._end_failed(call, failure, None, attempt, elapsed_s, now)
         blob = rendered.blob
         return Ended(
-            content=session.services.mask(rendered.content),
+            content=rendered.content,
             attempts=attempt,
             elapsed_s=elapsed_s,
             blobs=(blob,) if blob else (),

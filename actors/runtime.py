@@ -461,7 +461,7 @@ def _log_report(report: Report) -> None:
 def late_entry(n: int, index: int, outcome: LateOutcome, mask: Mask) -> Late:
     """Return what the ledger keeps of an outcome that came late."""
     if outcome.error is None:
-        return Late(n, index, "succeeded", mask(render_result(outcome.value).content))
+        return Late(n, index, "succeeded", render_result(outcome.value, mask=mask).content)
     failure = classify(outcome.error)
     known = failure.may_have_executed == "no" or failure.error_class is ErrorClass.BUG
     return Late(n, index, "failed" if known else "in_doubt", mask(failure.message))
