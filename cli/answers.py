@@ -1,0 +1,87 @@
+"""How a session ended, as text for a person. Pure."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+
+from ..actors.outcome import Completed, Dossier, HandedOver, Stopped, outcome_from_data
+from ..actors.text import clean
+from .terminal import Colour, Terminal, one_line
+
+_COLOURS: dict[str, Colour] = {
+    "completed": "green",
+    "running": "blue",
+    "parked": "blue",
+    "handed_over": "yellow",
+    "stopped": "grey",
+    "damaged": "red",
+}
+
+
+def status_colour(status: str) -> Colour | None:
+    """Return the colour in which a status is shown."""
+    return _COLOURS.get(status)
+
+
+def status_words(status: str) -> str:
+    """Return a status as a person reads it."""
+    return status.replace("_", " ")
+
+
+def outcome_line(data: dict[str, Any]) -> str:
+    """Return an outcome in one line: ``completed: ...``, ``handed over (budget): ...``."""
+    try:
+        outcome = outcome_from_data(data)
+    except msgspec.ValidationError:
+        return str(data.get("outcome", "ended"))  # written by a version that knows more
+    kind = str(data["outcome"]).replace("_", " ")
+    answer = getattr(outcome, "answer", None)
+    if answer is not None:
+        return f"{kind}: {answer}"
+    detail = getattr(outcome, "detail", "")
+    return f"{kind} ({getattr(outcome, 'reason', '')})" + (f": {detail}" if detail else "")
+
+
+def outcome_lines(data: dict[str, Any], terminal: Terminal) -> list[str]:
+    """Return an outcome with all it carries; nothing is cut."""
+    try:
+        outcome = outcome_from_data(data)
+    except msgspec.ValidationError:
+        # Written by a version that knows more: show it as it is.
+        return [f"{name}: {value}" for name, value in data.items()]
+    match outcome:
+        case Completed(answer):
+            return [terminal.paint("completed", "green"), clean(answer).text]
+        case Stopped(reason):
+            return [terminal.paint(f"stopped ({reason})", "grey")]
+        case HandedOver(reason, dossier, detail):
+            title = terminal.paint(f"handed over ({reason})", "yellow")
+            return [f"{title}  {one_line(detail)}".rstrip(), *_dossier(dossier, terminal)]
+
+
+def _dossier(dossier: Dossier, terminal: Terminal) -> Iterator[str]:
+    yield from _part("failed step", [dossier.failed_step], terminal)
+    yield from _part("input", [dossier.input], terminal)
+    yield from _part("error", [dossier.upstream_error], terminal)
+    yield from _part("tried", dossier.tried, terminal)
+    yield from _part("options", dossier.options, terminal)
+    doubts = [
+        f"{call.tool} {call.arguments} (call {call.n}.{call.index})"
+        + (f", key {call.key}" if call.key else "")
+        + (", still running" if call.still_running else "")
+        for call in dossier.in_doubt
+    ]
+    yield from _part("in doubt", doubts, terminal)
+    yield from _part("effects", dossier.effects, terminal)
+    yield from _part("budget", [f"{k}: {v}" for k, v in dossier.budget.items()], terminal)
+    yield from _part("not stored", [dossier.unsaved] if dossier.unsaved else [], terminal)
+
+
+def _part(name: str, values: "tuple[str, ...] | list[str]", terminal: Terminal) -> Iterator[str]:
+    for at, value in enumerate(values):
+        label = name if at == 0 else ""
+        first, *rest = clean(value).text.splitlines() or [""]
+        yield f"  {terminal.paint(f'{label:<12}', 'grey')}{first}"
+        for line in rest:
+            yield f"  {'':<12}{line}"

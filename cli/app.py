@@ -1,0 +1,128 @@
+"""The `ukemi` command: words in, an exit status out."""
+
+import argparse
+import os
+import sys
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
+from functools import partial
+from importlib import metadata
+
+import anyio
+
+from ..supervisor.errors import UkemiError
+from .arguments import budget_of, make_parser, spread_budgets
+from .driving import ResumeRequest, RunRequest, resume
+from .driving import run as run_session
+from .errors import NOT_DONE, CannotRead, ExitStatus, status_of
+from .output import Output
+from .reading import log, sessions, show
+from .terminal import default_store, is_tty, terminal_of
+
+Command = Callable[[], Awaitable[ExitStatus]]
+
+
+def run(argv: Sequence[str] | None = None) -> int:
+    """Run the command line and return its exit status; arguments default to those of the process.
+
+    0: done; for run and resume, completed. 1: did not complete, or an id is unknown. 2: wrong
+    usage, or a file that cannot be read.
+    """
+    words = sys.argv[1:] if argv is None else argv
+    try:
+        options = make_parser(_version(), default_store()).parse_args(spread_budgets(words))
+    except UkemiError as error:
+        return _refuse(error)
+    except SystemExit as end:  # argparse ends the process after --help and --version
+        return int(end.code or 0)
+    try:
+        return anyio.run(_command(options, _output(options)))
+    except UkemiError as error:
+        return _refuse(error)
+    except KeyboardInterrupt:
+        sys.stderr.write("interrupted\n")
+        return NOT_DONE
+    except BrokenPipeError:
+        # Whoever read our output has gone; nothing more can be said, at exit neither.
+        with suppress(OSError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return NOT_DONE
+
+
+def _refuse(error: UkemiError) -> int:
+    sys.stderr.write(f"ukemi: {error}\n")
+    return status_of(error)
+
+
+def _version() -> str:
+    try:
+        return metadata.version("ukemi")
+    except metadata.PackageNotFoundError:
+        return "unknown"  # run from a folder that is not installed
+
+
+def _output(options: argparse.Namespace) -> Output:
+    return Output(
+        stdout=sys.stdout,
+        stderr=sys.stderr,
+        terminal=terminal_of(sys.stdout, os.environ),
+        aside=terminal_of(sys.stderr, os.environ),
+        as_json=options.as_json,
+        live=is_tty(sys.stderr) and os.environ.get("TERM") != "dumb",
+    )
+
+
+def _command(options: argparse.Namespace, out: Output) -> Command:
+    """Return the command that was typed, ready to run."""
+    match options.command:
+        case "run":
+            return partial(run_session, out, _run_request(options))
+        case "resume":
+            return partial(resume, out, _resume_request(options))
+        case "sessions":
+            return partial(
+                sessions,
+                out,
+                options.store,
+                now_ms=time.time_ns() // 1_000_000,
+                status=options.status,
+                agent=options.agent,
+                limit=options.limit,
+            )
+        case "show":
+            return partial(show, out, options.store, options.id, options.checkpoint)
+        case "log":
+            return partial(log, out, options.store, options.id)
+        case other:
+            raise AssertionError(f"the parser knows {other!r} and this does not")
+
+
+def _run_request(options: argparse.Namespace) -> RunRequest:
+    return RunRequest(
+        agent=options.agent,
+        task=_stdin() if options.task == "-" else options.task,
+        store=options.store,
+        budget=budget_of(options.budget),
+        policy=options.policy,
+        model=options.model,
+        cwd=options.cwd,
+    )
+
+
+def _stdin() -> str:
+    try:
+        return sys.stdin.read()
+    except (OSError, UnicodeDecodeError) as error:
+        raise CannotRead(f"the task could not be read from standard input: {error}") from error
+
+
+def _resume_request(options: argparse.Namespace) -> ResumeRequest:
+    return ResumeRequest(
+        module=options.module,
+        ids=options.ids,
+        store=options.store,
+        policy=options.policy,
+        model=options.model,
+        say=options.say,
+    )

@@ -1,0 +1,204 @@
+"""What may be typed: the parser, and words turned into values. Pure."""
+
+import argparse
+import math
+from collections.abc import Iterable, Sequence
+from typing import Any, NoReturn, get_args
+
+from ..actors.budget import LIMITS, TIMES, Budget
+from ..stores.records import SessionStatus
+from ..supervisor.errors import UsageError
+
+DESCRIPTION = "Supervised LLM agent sessions: they fail safely, and go on where they stopped."
+EPILOG = """exit status: 0 done (run, resume: completed), 1 did not complete or id unknown,
+2 wrong usage or unreadable file"""
+NONE_WORDS = ("none", "None")
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser that raises instead of ending the process."""
+
+    def error(self, message: str) -> NoReturn:
+        raise UsageError(f"{message}\n{self.format_usage().rstrip()}")
+
+
+def make_parser(version: str, default_store: str) -> Parser:
+    """Return the parser of the whole command line."""
+    parser = Parser(prog="ukemi", description=DESCRIPTION, epilog=EPILOG, allow_abbrev=False)
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.add_argument("--version", action="version", version=f"ukemi {version}")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    common = _common(default_store)
+    _add_demo(commands, common)
+    _add_run(commands, common)
+    _add_resume(commands, common)
+    _add_sessions(commands, common)
+    _add_show(commands, common)
+    _add_log(commands, common)
+    return parser
+
+
+def _common(default_store: str) -> Parser:
+    common = Parser(add_help=False)
+    common.add_argument(
+        "--store",
+        metavar="PATH",
+        default=default_store,
+        help="where sessions are kept (UKEMI_STORE, else ukemi.db; now: %(default)s)",
+    )
+    common.add_argument(
+        "--json",
+        action="store_true",
+        dest="as_json",
+        help="print JSON and nothing else: a list is one array, a single thing one object",
+    )
+    return common
+
+
+def _add(commands: Any, name: str, common: Parser, help: str, epilog: str = "") -> Parser:
+    command: Parser = commands.add_parser(
+        name,
+        parents=[common],
+        help=help,
+        description=help[0].upper() + help[1:] + ".",
+        epilog=epilog or None,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    return command
+
+
+def _add_demo(commands: Any, common: Parser) -> None:
+    command = _add(
+        commands,
+        "demo",
+        common,
+        "repair a project and order goods, killed in the middle and started again",
+        "Needs no key and no network. The store is made in the demo's own folder.",
+    )
+    command.add_argument("--model", metavar="MODEL", help="openai:NAME or anthropic:NAME")
+    command.add_argument("--keep", metavar="DIR", help="leave workspace and store in this folder")
+    command.add_argument("--worker", metavar="DIR", help=argparse.SUPPRESS)
+
+
+def _add_run(commands: Any, common: Parser) -> None:
+    command = _add(
+        commands,
+        "run",
+        common,
+        "start a session and show it to its end; the answer is printed on standard output",
+        f"Limits for --budget: {', '.join(LIMITS)}; NAME=none is no limit.",
+    )
+    command.add_argument(
+        "agent", metavar="MODULE:AGENT", help="such as shop.agents:buyer, or shop/agents.py:buyer"
+    )
+    command.add_argument("task", metavar="TASK", help="the first message; - reads standard input")
+    command.add_argument(
+        "--budget",
+        metavar="NAME=NUMBER",
+        action="append",
+        default=[],
+        help="a limit, such as steps=20 seconds=60; may be given again",
+    )
+    _add_policy_and_model(command)
+    command.add_argument("--cwd", metavar="DIR", help="where file and shell tools work")
+
+
+def _add_resume(commands: Any, common: Parser) -> None:
+    command = _add(
+        commands,
+        "resume",
+        common,
+        "go on with unfinished sessions that nobody drives",
+        "With --say, a session that has ended or was handed over goes on with a message.",
+    )
+    command.add_argument("module", metavar="MODULE", help="where the sessions' agents are defined")
+    command.add_argument("ids", metavar="ID", nargs="*", help="only these sessions")
+    command.add_argument("--say", metavar="TEXT", help="a message to one session")
+    _add_policy_and_model(command)
+
+
+def _add_policy_and_model(command: Parser) -> None:
+    command.add_argument("--policy", metavar="FILE", help="the supervision policy (TOML)")
+    command.add_argument(
+        "--model", metavar="MODEL", help="run the agents on this one: openai:NAME, anthropic:NAME"
+    )
+
+
+def _add_sessions(commands: Any, common: Parser) -> None:
+    command = _add(commands, "sessions", common, "list sessions, the newest first")
+    command.add_argument(
+        "--status",
+        action="append",
+        default=[],
+        choices=get_args(SessionStatus),
+        help="only these; may be given again",
+    )
+    command.add_argument("--agent", metavar="NAME", help="only sessions of this agent")
+    command.add_argument("--limit", metavar="N", type=int, default=100, help="at most (100)")
+
+
+def _add_show(commands: Any, common: Parser) -> None:
+    command = _add(
+        commands, "show", common, "show a session as a tree of steps, with budget and checkpoints"
+    )
+    command.add_argument("id", metavar="ID")
+    command.add_argument(
+        "--checkpoint", metavar="N", type=int, help="as it was when this checkpoint was stored"
+    )
+
+
+def _add_log(commands: Any, common: Parser) -> None:
+    command = _add(commands, "log", common, "print a session's journal, one line an entry")
+    command.add_argument("id", metavar="ID")
+
+
+# ---------------------------------------------------------------- values
+
+
+def spread_budgets(argv: Sequence[str]) -> list[str]:
+    """Let one ``--budget`` take several limits: each limit gets an option of its own."""
+    spread: list[str] = []
+    expecting = "option"
+    for word in argv:
+        if expecting == "more" and word.partition("=")[0] in LIMITS and "=" in word:
+            spread.append("--budget")
+        elif expecting == "more":
+            expecting = "option"
+        if expecting == "value":
+            expecting = "more"
+        if word == "--budget":
+            expecting = "value"
+        spread.append(word)
+    return spread
+
+
+def budget_of(words: Iterable[str]) -> Budget | None:
+    """Return the budget that limits such as ``steps=20`` make, or None where none is given.
+
+    Raises:
+        UsageError: an unknown limit, or a value that is no number from 0 up.
+    """
+    limits: dict[str, float | None] = {}
+    for word in (part for given in words for part in given.split(",")):
+        name, equals, value = word.strip().partition("=")
+        if not equals:
+            raise UsageError(f"budget {word!r} is no limit: write NAME=NUMBER, such as steps=20")
+        if name not in LIMITS:
+            raise UsageError(f"budget {name!r} is unknown; limits are: {', '.join(LIMITS)}")
+        limits[name] = _number(name, value)
+    return Budget(**limits) if limits else None  # type: ignore[arg-type]
+
+
+def _number(name: str, value: str) -> float | None:
+    if value in NONE_WORDS:
+        return None
+    try:
+        number = float(value)
+    except ValueError:
+        number = math.nan
+    if not math.isfinite(number):
+        raise UsageError(f"budget {name}={value!r} must be a number, or none")
+    if name in TIMES or name == "cost_usd" or number != int(number):
+        return number
+    return int(number)

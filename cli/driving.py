@@ -1,0 +1,335 @@
+"""The commands that drive sessions: run and resume. An interrupted one can always be resumed."""
+
+import os
+import shlex
+import signal
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any
+
+import anyio
+from msgspec import Struct
+
+from ..actors.agent import Agent
+from ..actors.budget import Budget
+from ..actors.handle import SessionHandle
+from ..actors.outcome import Completed, Outcome, outcome_to_data
+from ..actors.runtime import Runtime
+from ..actors.sessions import check_task
+from ..stores.base import Head, SessionOwned
+from ..supervisor.errors import UkemiError, UsageError
+from .answers import outcome_line, outcome_lines, status_colour, status_words
+from .errors import DONE, NOT_DONE, CannotRead, ExitStatus, NotDone
+from .loading import load_agent, load_agents
+from .output import Output
+from .progress import Progress
+from .steps import spent_of
+from .stored import existing_store
+from .terminal import Cell, Column, one_line, plural, table
+
+TOLD_S_MAX = 1.0
+"""Seconds given to the last events of a session to be shown after its end."""
+
+REFRESH_S = 0.2
+PAGE = 1000
+IDS_NAMED_MAX = 10
+
+
+class RunRequest(Struct, frozen=True, kw_only=True):
+    """What ``ukemi run`` was asked for."""
+
+    agent: str
+    task: str
+    store: str
+    budget: Budget | None = None
+    policy: str | None = None
+    model: str | None = None
+    cwd: str | None = None
+
+
+class ResumeRequest(Struct, frozen=True, kw_only=True):
+    """What ``ukemi resume`` was asked for; no ids: every unfinished session nobody drives."""
+
+    module: str
+    ids: Sequence[str]
+    store: str
+    policy: str | None = None
+    model: str | None = None
+    say: str | None = None
+
+
+class Driven(Struct, kw_only=True):
+    """A session this command drives, and what has become of it."""
+
+    handle: SessionHandle
+    agent: str
+    outcome: Outcome | None = None
+    checkpoint: int = 0
+    spent: Mapping[str, float] = {}
+    error: UkemiError | None = None
+
+
+async def run(out: Output, request: RunRequest) -> ExitStatus:
+    """Start a session and show it to its end; 0 only if it completed."""
+    name, agents = load_agent(request.agent, request.model)
+    check_task(request.task)  # before a store is made for it
+    if request.cwd is not None and not await anyio.Path(request.cwd).is_dir():
+        raise CannotRead(f"--cwd {request.cwd!r} is no directory")
+    cwd = None if request.cwd is None else os.path.abspath(request.cwd)
+    progress = Progress(out.stderr, out.aside, live=out.live)
+    # One task was asked for: what others have left unfinished in this store is not touched.
+    runtime = Runtime(request.store, agents=agents, policy=request.policy, adopt=False)
+    async with runtime:
+        handle = await runtime.start(
+            name, request.task, budget=request.budget, working_directory=cwd
+        )
+        driven = [Driven(handle=handle, agent=name)]
+        finished = await _drive(driven, progress)
+    await _close_models(agents)
+    _tell_alerts(out, runtime)
+    if not finished:
+        _tell_how_to_resume(out, driven, request)
+    _tell_outcome(out, driven[0])
+    return _status(driven)
+
+
+async def resume(out: Output, request: ResumeRequest) -> ExitStatus:
+    """Go on with unfinished sessions of a module's agents; 0 only if all of them completed."""
+    agents = load_agents(request.module, request.model)
+    await existing_store(request.store)
+    if request.say is not None and len(request.ids) != 1:
+        raise UsageError("--say needs exactly one session id: whom the message is for")
+    runtime = Runtime(request.store, agents=agents, policy=request.policy, adopt=False)
+    async with runtime:
+        driven = await _take_up(out, runtime, request, [agent.name for agent in agents])
+        several = len(driven) > 1
+        progress = Progress(out.stderr, out.aside, several=several, live=out.live)
+        finished = await _drive(driven, progress)
+    await _close_models(agents)
+    _tell_alerts(out, runtime)
+    if not finished:
+        _tell_how_to_resume(out, driven, request)
+    _tell_all(out, driven)
+    return _status(driven)
+
+
+# ---------------------------------------------------------------- which sessions
+
+
+async def _take_up(
+    out: Output, runtime: Runtime, request: ResumeRequest, known: Sequence[str]
+) -> list[Driven]:
+    if not request.ids:
+        return await _take_up_all(out, runtime, request.module, known)
+    found = [await runtime.session(each).inspect() for each in dict.fromkeys(request.ids)]
+    for each in found:
+        # Before anything is claimed: nothing is half done where one of them cannot be.
+        if each.agent not in known:
+            raise UsageError(
+                f"session {each.session_id} belongs to agent {each.agent!r}, which"
+                f" {request.module!r} does not have; it has: {', '.join(known)}"
+            )
+    driven: list[Driven] = []
+    for each in found:
+        handle = runtime.session(each.session_id)
+        if request.say is None:
+            handle = await runtime.resume(each.session_id)
+        else:
+            await handle.send(request.say)
+        driven.append(Driven(handle=handle, agent=each.agent))
+    return driven
+
+
+async def _take_up_all(
+    out: Output, runtime: Runtime, module: str, known: Sequence[str]
+) -> list[Driven]:
+    """Take up every unfinished session nobody drives, the oldest first."""
+    driven: list[Driven] = []
+    strange: list[str] = []
+    for head in reversed(await _unfinished(runtime)):
+        if head.facts.agent not in known:
+            strange.append(f"{head.session_id} (agent {head.facts.agent!r})")
+            continue
+        try:
+            handle = await runtime.resume(head.session_id)
+        except SessionOwned:
+            out.note(f"{head.session_id} is driven by another process", "grey")
+        except UkemiError as error:
+            out.note(f"{head.session_id} cannot be resumed: {error}", "red")
+            driven.append(
+                Driven(handle=runtime.session(head.session_id), agent=head.facts.agent, error=error)
+            )
+        else:
+            driven.append(Driven(handle=handle, agent=head.facts.agent))
+    if strange:
+        text = f"{module!r} does not have the agents of {', '.join(strange)}"
+        if not driven:
+            raise NotDone(f"nothing was resumed: {text}; it has: {', '.join(known)}")
+        out.note(f"left alone: {text}", "yellow")
+    return driven
+
+
+async def _unfinished(runtime: Runtime) -> list[Head]:
+    heads: list[Head] = []
+    page: list[Head] | None = None
+    while page is None or len(page) == PAGE:
+        after = heads[-1].session_id if heads else None
+        page = await runtime.sessions(status=frozenset({"running"}), after=after, limit=PAGE)
+        heads += page
+    return heads
+
+
+# ---------------------------------------------------------------- to their ends
+
+
+async def _drive(driven: Sequence[Driven], progress: Progress) -> bool:
+    """Wait for all sessions to end and tell what happens; False if a signal came first."""
+
+    async def all_of_them() -> None:
+        async with anyio.create_task_group() as group:
+            for each in driven:
+                if each.error is None:
+                    group.start_soon(_follow, each, progress)
+
+    try:
+        return await until_signal(all_of_them, progress.refresh)
+    finally:
+        progress.close()
+
+
+async def _follow(driven: Driven, progress: Progress) -> None:
+    told = anyio.Event()
+
+    async def tell() -> None:
+        async for event in driven.handle.events():
+            progress.tell(event)
+        told.set()
+
+    async with anyio.create_task_group() as group:
+        group.start_soon(tell)
+        try:
+            driven.outcome = await driven.handle.outcome()
+            found = await driven.handle.inspect()
+            driven.checkpoint, driven.spent = found.checkpoint, spent_of(found.spent)
+        except UkemiError as error:
+            driven.error = error
+        else:
+            with anyio.move_on_after(TOLD_S_MAX):
+                await told.wait()
+        group.cancel_scope.cancel()
+
+
+async def until_signal(
+    body: Callable[[], Awaitable[None]], tick: Callable[[], None] | None = None
+) -> bool:
+    """Run the body to its end, or until SIGINT or SIGTERM comes; tell whether it has ended.
+
+    After the first signal the usual handlers are back, so a second one ends the process.
+    """
+    ended = False
+
+    async def listen() -> None:
+        try:
+            with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
+                async for _ in signals:
+                    break
+        except NotImplementedError:
+            return  # no such thing on this platform: an interrupt ends the process at once
+        group.cancel_scope.cancel()
+
+    async def refresh() -> None:
+        while tick is not None:
+            await anyio.sleep(REFRESH_S)
+            tick()
+
+    async with anyio.create_task_group() as group:
+        group.start_soon(listen)
+        group.start_soon(refresh)
+        await body()
+        ended = True
+        group.cancel_scope.cancel()
+    return ended
+
+
+async def _close_models(agents: Sequence[Agent]) -> None:
+    for model in {id(agent.model): agent.model for agent in agents}.values():
+        close: Callable[[], Awaitable[None]] | None = getattr(model, "aclose", None)
+        if close is not None:
+            await close()
+
+
+# ---------------------------------------------------------------- telling
+
+
+def _tell_alerts(out: Output, runtime: Runtime) -> None:
+    for alert in runtime.alerts:
+        out.note(f"alert: {alert}", "red")
+
+
+def _tell_how_to_resume(
+    out: Output, driven: Sequence[Driven], request: RunRequest | ResumeRequest
+) -> None:
+    """Say that nothing is lost, and the command that goes on."""
+    left = [each.handle.id for each in driven if each.outcome is None and each.error is None]
+    if isinstance(request, RunRequest):
+        module = request.agent.rpartition(":")[0]
+    else:
+        module = request.module
+    ids = left if len(left) <= IDS_NAMED_MAX else []
+    words = ["ukemi", "resume", module, *ids, "--store", request.store]
+    for option, value in (("--policy", request.policy), ("--model", request.model)):
+        words += [option, value] if value is not None else []
+    count = plural(len(left), "session")
+    out.note(f"interrupted; {count} unfinished, all checkpoints are stored. Go on with:", "yellow")
+    out.note(shlex.join(words), "bold")
+
+
+def _tell_outcome(out: Output, driven: Driven) -> None:
+    """Print the answer, and nothing else, on standard output; what a person needs aside."""
+    if out.as_json:
+        out.data(_data(driven))
+    elif isinstance(driven.outcome, Completed):
+        out.text(driven.outcome.answer)
+    elif driven.outcome is not None:
+        for line in outcome_lines(outcome_to_data(driven.outcome), out.aside):
+            out.beside(line)
+        out.note(f"ukemi show {driven.handle.id} has all of it", "grey")
+    elif driven.error is not None:
+        out.note(f"{driven.handle.id}: {driven.error}", "red")
+
+
+def _tell_all(out: Output, driven: Sequence[Driven]) -> None:
+    if out.as_json:
+        out.data([_data(each) for each in driven])
+    elif len(driven) == 1:
+        _tell_outcome(out, driven[0])
+    elif driven:
+        columns = (Column("ID"), Column("AGENT"), Column("END", gives_way=True))
+        out.text(table(columns, [_row(each) for each in driven], out.terminal))
+    else:
+        out.note("there is nothing to resume")
+
+
+def _row(driven: Driven) -> list[Cell]:
+    if driven.outcome is not None:
+        data = outcome_to_data(driven.outcome)
+        end = Cell(one_line(outcome_line(data)), status_colour(str(data["outcome"])))
+    elif driven.error is not None:
+        end = Cell(one_line(str(driven.error)), "red")
+    else:
+        end = Cell(status_words("running"), status_colour("running"))
+    return [Cell(driven.handle.id), Cell(driven.agent), end]
+
+
+def _data(driven: Driven) -> dict[str, Any]:
+    return {
+        "session_id": driven.handle.id,
+        "agent": driven.agent,
+        "outcome": None if driven.outcome is None else outcome_to_data(driven.outcome),
+        "error": None if driven.error is None else str(driven.error),
+        "checkpoint": driven.checkpoint,
+        "spent": dict(driven.spent),
+    }
+
+
+def _status(driven: Sequence[Driven]) -> ExitStatus:
+    return DONE if all(isinstance(each.outcome, Completed) for each in driven) else NOT_DONE

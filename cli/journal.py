@@ -1,0 +1,130 @@
+"""A session's journal, one line an entry. Pure."""
+
+import json
+from typing import Any, assert_never
+
+import msgspec
+
+from ..stores.records import (
+    Answered,
+    Booked,
+    Ended,
+    Intended,
+    JournalEntry,
+    Late,
+    Noted,
+    Opened,
+    Resulted,
+    Retried,
+    Said,
+)
+from .answers import outcome_line, status_colour
+from .stored import Numbered
+from .terminal import Colour, Terminal, amount, duration, fit, one_line
+
+_STATE_COLOURS: dict[str, Colour] = {"failed": "red", "in_doubt": "yellow"}
+
+
+def journal_line(stored: Numbered, terminal: Terminal) -> str:
+    """Return an entry as a line: its row, the checkpoint it left, what it says."""
+    start = f"{stored.seq:>5} {f'#{stored.counter}':>5}  "
+    kind = f"{kind_of(stored.entry):<7}"
+    text = fit(one_line(entry_words(stored.entry)), max(terminal.width - len(start) - 8, 20))
+    painted = terminal.paint(text, _colour(stored.entry))
+    return f"{terminal.paint(start, 'grey')}{kind} {painted}".rstrip()
+
+
+def kind_of(entry: JournalEntry) -> str:
+    """Return the entry's kind as it is stored."""
+    return str(entry.__struct_config__.tag)
+
+
+def _colour(entry: JournalEntry) -> Colour | None:
+    match entry:
+        case Resulted():
+            return _STATE_COLOURS.get(entry.state)
+        case Ended():
+            return status_colour(entry.status)
+        case Retried() | Late():
+            return "yellow"
+        case Noted() | Booked() | Opened():
+            return "grey"
+        case _:
+            return None
+
+
+def entry_words(entry: JournalEntry) -> str:
+    """Return what an entry says."""
+    match entry:
+        case Opened():
+            limits = " ".join(f"{name}={cap:g}" for name, cap in entry.limits.items())
+            return f"agent {entry.agent}, limits {limits or 'none'}"
+        case Said(n, text):
+            return f"{n} {text}"
+        case Noted(n, text):
+            return f"{n} {text}"
+        case Answered():
+            return _answered(entry)
+        case Intended():
+            key = f", key {entry.key}" if entry.key else ""
+            return f"{entry.n}.{entry.index} {entry.tool}, attempt {entry.attempt}{key}"
+        case Resulted():
+            return _resulted(entry)
+        case Late():
+            return f"{entry.n}.{entry.index} {entry.state}: {entry.content}"
+        case Retried():
+            return _retried(entry)
+        case Ended():
+            return outcome_line(entry.outcome)
+        case Booked(spent):
+            return f"{duration(spent.seconds)}, {amount(spent.tokens)} tokens so far"
+        case _:
+            assert_never(entry)
+
+
+def _answered(entry: Answered) -> str:
+    calls = " ".join(f"{call.name}{call.arguments}" for call in entry.calls)
+    finish = f"[{entry.finish}]" if entry.finish in ("length", "refused") else ""
+    return " ".join(part for part in (str(entry.n), finish, entry.text, calls) if part)
+
+
+def _resulted(entry: Resulted) -> str:
+    words = entry.state.replace("_", " ")
+    if entry.error_class and entry.state != "in_doubt":
+        words += f" ({entry.error_class})"
+    if entry.attempts > 1:
+        words += f", {entry.attempts} attempts"
+    return f"{entry.n}.{entry.index} {words}: {entry.content}"
+
+
+def _retried(entry: Retried) -> str:
+    what = "the model" if entry.index < 0 else f"{entry.n}.{entry.index}"
+    wait = duration(entry.wait_s)
+    return f"{what}, attempt {entry.number} {entry.error_class}, wait {wait}: {entry.message}"
+
+
+def entry_data(stored: Numbered) -> dict[str, Any]:
+    """Return an entry as plain data: its row, the checkpoint counter after it, kind and fields."""
+    # Default values are left out of what is stored, yet a reader wants every field.
+    fields = {
+        name: msgspec.to_builtins(getattr(stored.entry, name))
+        for name in stored.entry.__struct_fields__
+    }
+    if isinstance(stored.entry, Answered):
+        fields["raw"] = _raw(stored.entry.raw)
+    return {
+        "row": stored.seq,
+        "checkpoint": stored.counter,
+        "entry": kind_of(stored.entry),
+        **fields,
+    }
+
+
+def _raw(raw: bytes | None) -> Any:
+    """Return the provider's own blocks as the data they are."""
+    if raw is None:
+        return None
+    try:
+        return json.loads(raw)
+    except ValueError:
+        return raw.decode("utf-8", "backslashreplace")

@@ -1,0 +1,79 @@
+"""The list of sessions as a table and as data. Pure."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from ..stores.base import Head
+from ..stores.records import Spent
+from .answers import status_colour, status_words
+from .steps import spent_of
+from .terminal import Cell, Column, Terminal, amount, duration, one_line, table
+
+COLUMNS = (
+    Column("ID"),
+    Column("AGENT"),
+    Column("STATUS"),
+    Column("CHECKPOINT", right=True),
+    Column("STEPS", right=True),
+    Column("SPENT"),
+    Column("AGE", right=True),
+    Column("TITLE", gives_way=True),
+)
+
+
+def sessions_table(heads: Sequence[Head], now_ms: int, terminal: Terminal) -> str:
+    """Return the table; a damaged session says so in the place of its status and title."""
+    return table(COLUMNS, [_row(head, now_ms) for head in heads], terminal)
+
+
+def _row(head: Head, now_ms: int) -> list[Cell]:
+    facts = head.facts
+    status = "damaged" if head.damaged is not None else head.status
+    words = status_words(status) + (
+        f" ({facts.reason})" if facts.reason and not head.damaged else ""
+    )
+    age = duration((now_ms - facts.created_at_ms) / 1000) if facts.created_at_ms else ""
+    title = one_line(head.damaged if head.damaged is not None else facts.title)
+    return [
+        Cell(head.session_id),
+        Cell(facts.agent),
+        Cell(words, status_colour(status)),
+        Cell(str(head.counter)),
+        Cell(str(facts.spent.steps) if facts.spent != Spent() else ""),
+        Cell(spent_words(facts.spent)),
+        Cell(age),
+        Cell(title),
+    ]
+
+
+def spent_words(spent: Spent) -> str:
+    """Return consumption in short: seconds, tokens, dollars; nothing where it is not known yet."""
+    if spent == Spent():
+        return ""
+    parts = [duration(spent.seconds), f"{amount(spent.tokens)} tok"]
+    if spent.cost_usd:
+        parts.append(f"${spent.cost_usd:.2f}")
+    return ", ".join(parts)
+
+
+def head_data(head: Head) -> dict[str, Any]:
+    """Return a head as plain data. What a running session spent is stored when it ends."""
+    facts = head.facts
+    return {
+        "session_id": head.session_id,
+        "agent": facts.agent,
+        "status": head.status,
+        "reason": facts.reason,
+        "checkpoint": head.counter,
+        "oldest_checkpoint": head.oldest_counter,
+        "title": facts.title,
+        "parent": facts.parent,
+        "group": facts.group,
+        "tenant": facts.tenant,
+        "created_at_ms": facts.created_at_ms,
+        "updated_at_ms": facts.updated_at_ms,
+        "owner": head.owner,
+        "lease_until_ms": head.lease_until_ms,
+        "spent": spent_of(facts.spent),
+        "damaged": head.damaged,
+    }

@@ -1,0 +1,140 @@
+"""Agents named on the command line: ``MODULE:AGENT``, a module by name or by file."""
+
+import copy
+import importlib
+import importlib.util
+import os
+import sys
+import traceback
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from types import ModuleType
+from typing import cast
+
+from ..actors.agent import Agent
+from ..models import parse_model
+from ..supervisor.errors import UkemiError, UsageError
+
+
+def load_module(name: str) -> ModuleType:
+    """Import a module by dotted name, or by the path of its ``.py`` file.
+
+    The working directory, or the file's own folder, is put on the import path.
+
+    Raises:
+        UsageError: there is no such module, or importing it raised.
+    """
+    if name.endswith(".py") or os.sep in name:
+        return _load_file(name)
+    if not name or not all(part.isidentifier() for part in name.split(".")):
+        raise UsageError(f"{name!r} is no module: write a dotted name, or the path of a .py file")
+    _put_on_path(Path.cwd())
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        if error.name is not None and f"{name}.".startswith(f"{error.name}."):
+            raise UsageError(f"there is no module {error.name!r} (looking for {name!r})") from error
+        raise UsageError(f"module {name!r} could not be imported: {error}") from error
+    except Exception as error:
+        raise UsageError(_import_failed(name, error)) from error
+
+
+def _load_file(name: str) -> ModuleType:
+    path = Path(name).resolve()
+    if not path.is_file():
+        raise UsageError(f"there is no file {name!r}")
+    _put_on_path(path.parent)
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    if spec is None or spec.loader is None:
+        raise UsageError(f"{name!r} is no Python file: its name must end in .py")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[path.stem] = module
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:
+        del sys.modules[path.stem]
+        raise UsageError(_import_failed(name, error)) from error
+    return module
+
+
+def _put_on_path(folder: Path) -> None:
+    if str(folder) not in sys.path:
+        sys.path.insert(0, str(folder))
+
+
+def _import_failed(name: str, error: Exception) -> str:
+    where = traceback.extract_tb(error.__traceback__)
+    place = f" ({where[-1].filename}:{where[-1].lineno})" if where else ""
+    said = str(error) if isinstance(error, UkemiError) else f"{type(error).__name__}: {error}"
+    return f"{name!r} could not be imported: {said}{place}"
+
+
+def load_agent(word: str, model: str | None = None) -> tuple[str, list[Agent]]:
+    """Return the name of the agent that ``MODULE:AGENT`` means, and all agents of its module.
+
+    AGENT is the variable that holds it, or the agent's own name. With a model given, all of them
+    run on that one.
+
+    Raises:
+        UsageError: no such module or agent, or the model cannot be had.
+    """
+    module_name, _, wanted = word.rpartition(":")
+    if not module_name or not wanted:
+        raise UsageError(f"{word!r} names no agent: write MODULE:AGENT, such as shop.agents:buyer")
+    module = load_module(module_name)
+    agents = agents_of(module)
+    held = getattr(module, wanted, None)
+    if isinstance(held, Agent):
+        chosen = held.name
+    elif wanted in (agent.name for agent in agents):
+        chosen = wanted
+    else:
+        known = ", ".join(agent.name for agent in agents) or "none"
+        raise UsageError(f"{module_name!r} has no agent {wanted!r}; it has: {known}")
+    return chosen, with_model(agents, model)
+
+
+def load_agents(module_name: str, model: str | None = None) -> list[Agent]:
+    """Return all agents of a module.
+
+    Raises:
+        UsageError: no such module, no agent in it, or the model cannot be had.
+    """
+    agents = agents_of(load_module(module_name))
+    if not agents:
+        raise UsageError(f"{module_name!r} has no agents: define some at its top level")
+    return with_model(agents, model)
+
+
+def agents_of(module: ModuleType) -> list[Agent]:
+    """Return the agents at a module's top level, those in lists and dictionaries there too."""
+    found: dict[int, Agent] = {}
+    for value in vars(module).values():
+        for agent in _agents_in(value):
+            found[id(agent)] = agent
+    return list(found.values())
+
+
+def _agents_in(value: object) -> Iterable[Agent]:
+    if isinstance(value, Agent):
+        return [value]
+    if isinstance(value, dict):
+        value = list(cast("dict[object, object]", value).values())
+    if isinstance(value, list | tuple):
+        return [each for each in cast("Sequence[object]", value) if isinstance(each, Agent)]
+    return []
+
+
+def with_model(agents: Sequence[Agent], word: str | None) -> list[Agent]:
+    """Return agents that run on the model a word names; None leaves them as they are.
+
+    Raises:
+        UsageError: the word names no model, or its SDK or key is missing.
+    """
+    if word is None:
+        return list(agents)
+    model = parse_model(word)
+    changed = [copy.copy(agent) for agent in agents]
+    for agent in changed:
+        agent.model = model
+    return changed

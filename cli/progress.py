@@ -1,0 +1,247 @@
+"""What happens in sessions, told while it happens: one line an event, and a live line on a terminal.
+
+Lines go to standard error; standard output belongs to the answer.
+"""
+
+import time
+from collections.abc import Callable
+from typing import TextIO
+
+from msgspec import Struct
+
+from ..actors.events import (
+    AlertRaised,
+    BudgetSoft,
+    CallFinished,
+    CallLate,
+    CallStarted,
+    CallStuck,
+    CheckpointStored,
+    Event,
+    EventsDropped,
+    MessageReceived,
+    ModelAnswered,
+    ModelAsked,
+    ModelPiece,
+    ModelSuperseded,
+    RetryScheduled,
+    SessionCompleted,
+    SessionHandedOver,
+    SessionRestarted,
+    SessionResumed,
+    SessionStarted,
+    SessionStopped,
+)
+from .terminal import Colour, Terminal, amount, duration, fit, one_line, width_left
+
+SPINNER = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
+
+
+def event_words(event: Event) -> tuple[str, Colour | None] | None:
+    """Return what a line says of an event, or None for one that is not worth a line. Pure."""
+    match event:
+        case ModelAsked(attempt=1) | ModelPiece():
+            return None
+        case ModelAsked():
+            return f"model asked again, attempt {event.attempt}", "yellow"
+        case ModelSuperseded():
+            return f"model's attempt {event.attempt} broke off", "yellow"
+        case ModelAnswered():
+            return _answered(event), None
+        case CallStarted() | CallFinished() | CallLate() | CallStuck():
+            return _call_words(event)
+        case CheckpointStored():
+            return f"checkpoint {event.counter} stored", "grey"
+        case MessageReceived():
+            return f"user: {event.text}", "bold"
+        case SessionStarted() | SessionResumed() | SessionRestarted():
+            return _session_words(event)
+        case SessionCompleted():
+            return "completed", "green"
+        case SessionHandedOver():
+            detail = f": {event.outcome.detail}" if event.outcome.detail else ""
+            return f"handed over to a person ({event.outcome.reason}){detail}", "yellow"
+        case SessionStopped():
+            return f"stopped ({event.outcome.reason})", "grey"
+        case RetryScheduled() | BudgetSoft() | AlertRaised() | EventsDropped():
+            return _warning_words(event)
+
+
+def _answered(event: ModelAnswered) -> str:
+    parts = [event.text] if event.text else []
+    if event.calls:
+        parts.append(f"calls {', '.join(event.calls)}")
+    return f"model: {'; '.join(parts) or 'nothing'}"
+
+
+def _call_words(
+    event: CallStarted | CallFinished | CallLate | CallStuck,
+) -> tuple[str, Colour | None]:
+    if isinstance(event, CallStuck):
+        return f"{event.tool} does not end and is left behind", "red"
+    name = f"{event.tool} ({event.n}.{event.index})"
+    match event:
+        case CallStarted():
+            again = f", attempt {event.attempt}" if event.attempt > 1 else ""
+            return f"{name} started{again}", "grey"
+        case CallLate():
+            return f"{name} ended late: {event.state.replace('_', ' ')}", "yellow"
+        case CallFinished():
+            words = event.state.replace("_", " ")
+            if event.error_class and event.state != "in_doubt":
+                words += f" ({event.error_class})"
+            took = f" in {duration(event.elapsed_s)}" if event.elapsed_s else ""
+            return f"{name} {words}{took}", None if event.state == "succeeded" else "red"
+
+
+def _session_words(
+    event: SessionStarted | SessionResumed | SessionRestarted,
+) -> tuple[str, Colour | None]:
+    match event:
+        case SessionStarted():
+            return f"started, agent {event.agent}", "bold"
+        case SessionResumed():
+            return f"resumed at checkpoint {event.counter}", "bold"
+        case SessionRestarted():
+            return f"restarted: {event.reason}", "yellow"
+
+
+def _warning_words(
+    event: RetryScheduled | BudgetSoft | AlertRaised | EventsDropped,
+) -> tuple[str, Colour | None]:
+    match event:
+        case RetryScheduled():
+            wait = duration(event.wait_s)
+            return f"{event.subject}: {event.error_class}, again in {wait}", "yellow"
+        case BudgetSoft():
+            used = f"{amount(event.used)} of {amount(event.cap)}"
+            return f"budget {event.limit} of {event.account}: {used} used", "yellow"
+        case AlertRaised():
+            return f"alert: {event.text}", "red"
+        case EventsDropped():
+            return f"{event.count} events were not shown", "grey"
+
+
+# ---------------------------------------------------------------- the live line
+
+
+class Live(Struct):
+    """What the live line of one session says."""
+
+    session_id: str
+    step: int = 0
+    checkpoint: int = 0
+    doing: str = "starting"
+    since: float = 0.0
+    pieces: int = 0
+
+    def take(self, event: Event, now: float) -> None:
+        """Follow an event."""
+        match event:
+            case ModelAsked():
+                self._begin("model", now)
+            case ModelPiece():
+                self.pieces += len(event.text)
+            case ModelAnswered():
+                self.step += 1 if event.calls else 0
+                self._begin("storing", now)
+            case CallStarted():
+                self._begin(event.tool, now)
+            case CheckpointStored():
+                self.checkpoint = event.counter
+            case RetryScheduled():
+                self._begin(f"waiting to repeat {event.subject}", now)
+            case _:
+                pass
+
+    def _begin(self, doing: str, now: float) -> None:
+        self.doing, self.since, self.pieces = doing, now, 0
+
+    def words(self, now: float) -> str:
+        """Return the line's text."""
+        doing = f"{self.doing} {duration(max(0.0, now - self.since))}"
+        streamed = f" · {self.pieces} characters" if self.pieces else ""
+        where = f"step {self.step} · checkpoint {self.checkpoint}"
+        return f"{self.session_id} · {where} · {doing}{streamed}"
+
+
+class Progress:
+    """Tells events on a stream, with a live line where a person looks on.
+
+    Args:
+        several: more than one session runs, so each line begins with its session.
+        live: whether the last line is rewritten in place.
+    """
+
+    def __init__(
+        self,
+        stream: TextIO,
+        terminal: Terminal,
+        *,
+        several: bool = False,
+        live: bool = False,
+        now: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._stream = stream
+        self._terminal = terminal
+        self._several = several
+        self._live = live
+        self._now = now
+        self._sessions: dict[str, Live] = {}
+        self._drawn = False
+        self._turn = 0
+
+    def tell(self, event: Event) -> None:
+        """Tell one event."""
+        if self._live and event.session_id:
+            live = self._sessions.setdefault(event.session_id, Live(event.session_id))
+            live.take(event, self._now())
+            if isinstance(event, SessionCompleted | SessionHandedOver | SessionStopped):
+                del self._sessions[event.session_id]
+        said = event_words(event)
+        if said is not None and not (self._live and isinstance(event, CallStarted)):
+            named = self._several or isinstance(event, SessionStarted | SessionResumed)
+            start = f"{event.session_id}  " if named and event.session_id else ""
+            self.line(f"{start}{one_line(said[0])}", said[1])
+        else:
+            self.refresh()
+
+    def line(self, text: str, colour: Colour | None = None) -> None:
+        """Write one line; on a terminal above the live line."""
+        self._wipe()
+        if self._live:
+            text = fit(text, self._terminal.width)
+        self._stream.write(self._terminal.paint(text, colour) + "\n")
+        self.refresh()
+        self._stream.flush()
+
+    def refresh(self) -> None:
+        """Draw the live line anew."""
+        if not self._live:
+            return
+        self._wipe()
+        if self._sessions:
+            self._turn += 1
+            spin = self._terminal.pick(SPINNER[self._turn % len(SPINNER)], "*")
+            text = fit(self._words(), width_left(self._terminal, spin, "  "))
+            self._stream.write(f"{spin} {self._terminal.paint(text, 'blue')}")
+            self._drawn = True
+        self._stream.flush()
+
+    def _words(self) -> str:
+        lives = list(self._sessions.values())
+        if len(lives) == 1:
+            return lives[0].words(self._now())
+        checkpoints = sum(live.checkpoint for live in lives)
+        return f"{len(lives)} sessions · {checkpoints} checkpoints · {lives[-1].words(self._now())}"
+
+    def close(self) -> None:
+        """Take the live line away."""
+        self._sessions.clear()
+        self._wipe()
+        self._stream.flush()
+
+    def _wipe(self) -> None:
+        if self._drawn:
+            self._stream.write("\r\x1b[K")
+            self._drawn = False
