@@ -10,7 +10,9 @@ from typing import Any, cast
 import msgspec
 import pytest
 
-from ukemi.supervisor.policy import Policy, parse_policy
+from ukemi import ErrorClass, Failure, Policy, Traits
+from ukemi.supervisor.decide import History, decide
+from ukemi.supervisor.policy import parse_policy
 
 ROOT = Path(__file__).resolve().parent.parent
 README = ROOT / "README.md"
@@ -106,3 +108,35 @@ def test_links_of_a_page_lead_somewhere(page: Path) -> None:
 def anchors(page: Path) -> set[str]:
     headings = HEADING.findall(FENCE.sub("", page.read_text("utf-8")))
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+def test_the_readme_shows_the_quickstart_and_nothing_else() -> None:
+    """The first code of the README is the file that is run, and short enough to read at once."""
+    first = blocks(README, "python")[0]
+    assert first.text == (ROOT / "examples" / "quickstart.py").read_text("utf-8")
+    assert first.text.count("\n") < 25
+
+
+CLASS_ROW = re.compile(r"^\| `(\w+)` \|[^|]*\|[^|]*?\*\*(\w+)\*\*(?: \(`(\w+)`\))?", re.MULTILINE)
+
+
+def test_the_readme_tells_every_recovery() -> None:
+    """One row for each class of failure, with the directive a repeatable call gets first."""
+    rows = CLASS_ROW.findall(README.read_text("utf-8"))
+    assert [row[0] for row in rows] == list(dict.fromkeys(row[0] for row in rows))
+    told = {row[0]: row[1:] for row in rows}
+    assert told == {str(each): recovery(each) for each in ErrorClass}
+
+
+def recovery(error_class: ErrorClass) -> tuple[str, str]:
+    failure = Failure(error_class=error_class, may_have_executed="maybe")
+    directive = decide(failure, Traits(safe_to_retry=True), History(), Policy(), roll=0.0)
+    return type(directive).__name__, getattr(directive, "reason", "")
+
+
+def test_the_readme_tells_every_promise() -> None:
+    """Eleven rows; each names its tests, or says that it does not hold yet."""
+    rows = re.findall(r"^\| (P\d+) \|(.*)\|(.*)\|(.*)\|$", README.read_text("utf-8"), re.MULTILINE)
+    assert [row[0] for row in rows] == [f"P{number}" for number in range(1, 12)]
+    for _, _, today, tests in rows:
+        assert ("Not yet" in today) != ("](tests/" in tests)
