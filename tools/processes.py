@@ -70,8 +70,8 @@ async def run_group(
     It is over when the process has ended and nothing holds its output open any more: a background
     process that still writes counts as part of the command, one that does not is killed with the
     group. At ``timeout_s`` the group gets SIGTERM, after ``grace_s`` more SIGKILL; a cancelled
-    call does the same at once. Either way no process of the group is left on return, and what was
-    printed so far is kept.
+    call does the same at once. Either way every process of the group has been sent SIGKILL on
+    return (the system may take a moment to end them), and what was printed so far is kept.
 
     Raises:
         OSError: the command cannot be started.
