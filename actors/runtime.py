@@ -11,7 +11,7 @@
 
 import os
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -30,7 +30,7 @@ from ..stores.base import (
 )
 from ..stores.liveness import owner_id
 from ..stores.open import open_store
-from ..stores.records import Late, Noted
+from ..stores.records import Late, Noted, SessionStatus
 from ..supervisor import (
     ChildSpec,
     DynamicSpec,
@@ -53,6 +53,7 @@ from .checkpoint import MAILBOX_MAX, CheckpointActor
 from .events import AlertRaised, CallLate, CallStuck
 from .handle import SessionHandle
 from .keeper import Keeper
+from .naming import check_id, check_statuses
 from .outcome import Outcome
 from .ownership import LEASE_S, Ownership
 from .results import render_result
@@ -309,9 +310,28 @@ class Runtime:
         """Return a handle on a session of the store, active or not; nothing is looked up yet."""
         return self._handle(session_id, self._sessions_here.active.get(session_id))
 
-    async def sessions(self, **query: Any) -> list[Head]:
-        """List sessions of the store, newest first; takes the fields of `HeadQuery`."""
-        return await self._store.heads(HeadQuery(**query))
+    async def sessions(
+        self,
+        *,
+        status: SessionStatus | Collection[SessionStatus] | None = None,
+        agent: str | None = None,
+        parent: str | None = None,
+        after: str | None = None,
+        limit: int = 100,
+    ) -> list[Head]:
+        """List sessions of the store, newest first; None means any.
+
+        Args:
+            status: one, or several.
+            after: the last id of the page before.
+
+        Raises:
+            UsageError: there is no such status.
+        """
+        wanted = None if status is None else check_statuses(status)
+        return await self._store.heads(
+            HeadQuery(status=wanted, agent=agent, parent=parent, after=after, limit=limit)
+        )
 
     async def resume(self, session_id: str) -> SessionHandle:
         """Go on with an unfinished session that nobody drives.
@@ -488,17 +508,3 @@ def install(agents: Sequence[Agent], secrets: Mapping[str, str]) -> dict[str, In
             raise UsageError(f"two agents are called {agent.name!r}; give one another name")
         installed[agent.name] = InstalledAgent(agent, secrets)
     return installed
-
-
-def check_id(session_id: str) -> str:
-    """Return a session id that every store and supervisor takes.
-
-    Raises:
-        UsageError: it is empty, too long, or has characters other than letters, digits and ``._-``.
-    """
-    plain = session_id.replace(".", "").replace("-", "").replace("_", "")
-    if not plain.isascii() or not plain.isalnum() or len(session_id) > 200:
-        raise UsageError(
-            f"session_id={session_id!r} must be 1 to 200 letters, digits, dots, _ or -"
-        )
-    return session_id

@@ -1,0 +1,38 @@
+"""What callers name: session ids and statuses, checked before anything is done with them. Pure."""
+
+from collections.abc import Collection
+from typing import get_args
+
+from ..stores.records import SessionStatus
+from ..supervisor.errors import UsageError
+
+STATUSES: tuple[SessionStatus, ...] = get_args(SessionStatus)
+
+
+def check_id(session_id: str) -> str:
+    """Return a session id that every store and supervisor takes.
+
+    Raises:
+        UsageError: it is empty, too long, or has characters other than letters, digits and ``._-``.
+    """
+    plain = session_id.replace(".", "").replace("-", "").replace("_", "")
+    if not plain.isascii() or not plain.isalnum() or len(session_id) > 200:
+        raise UsageError(
+            f"session_id={session_id!r} must be 1 to 200 letters, digits, dots, _ or -"
+        )
+    return session_id
+
+
+def check_statuses(
+    status: SessionStatus | Collection[SessionStatus],
+) -> frozenset[SessionStatus]:
+    """Return the statuses to look for, given as one or several.
+
+    Raises:
+        UsageError: there is no such status.
+    """
+    wanted = frozenset[str]((status,) if isinstance(status, str) else status)
+    unknown = sorted(wanted.difference(STATUSES))
+    if unknown:
+        raise UsageError(f"status={unknown[0]!r} is unknown; use one of {', '.join(STATUSES)}")
+    return frozenset(each for each in STATUSES if each in wanted)
