@@ -153,17 +153,13 @@ class Executing:
         elapsed_s = session.services.clock.now() - now.began_at
         rendered = render_result(value, mask=session.services.mask)
         judge = call.tool.marks.success
-        if judge is not None and not judge(value):
-            failure = Failure(
-                error_class=ErrorClass.UNKNOWN,
-                message=rendered.content,
-                type_name="DeclaredFailure",
-                evidence=("the tool's success mark",),
-            )
-            return self._end_failed(call, failure, None, attempt, elapsed_s, now)
+        # A tool that ran to its end and says that it failed is no fault of anything: the model
+        # gets its words, marked as an error, and goes on.
+        declared_failed = judge is not None and not judge(value)
         blob = rendered.blob
         return Ended(
             content=rendered.content,
+            state="failed" if declared_failed else "succeeded",
             attempts=attempt,
             elapsed_s=elapsed_s,
             blobs=(blob,) if blob else (),
