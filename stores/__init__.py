@@ -1,7 +1,15 @@
 """Where sessions are kept: records, the Store protocol, and the stores.
 
-This room owns the stored form of everything and what may be written when. It decides nothing about
-a session: it keeps records, refuses stale writers, and says what it cannot read. Files depend
-downward in this order: records · base · evolution, encoding · rules · memory, sqlite · open ·
-liveness.
+This room owns the stored form of everything and the rules of what may be written when. It decides
+nothing about a session: it keeps records, refuses stale writers, and says what it cannot read.
+Files depend downward in this order: records · base · evolution, encoding · rules · memory ·
+sqlite_schema, sqlite_rows, sqlite_pack, sqlite_batch, sqlite_write, sqlite · open. ``liveness``
+stands alone.
 """
+
+from .base import Store
+from .memory import MemoryStore
+from .open import open_store
+from .sqlite import Durability, SqliteStore
+
+__all__ = ["Durability", "MemoryStore", "SqliteStore", "Store", "open_store"]

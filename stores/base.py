@@ -78,8 +78,9 @@ class Create(Struct, frozen=True, kw_only=True, tag=True):
 class Append(Struct, frozen=True, kw_only=True, tag=True):
     """Add one row. Refused unless ``epoch`` is the session's and ``seq`` its last plus one.
 
-    ``status`` other than ``running`` ends the ownership: the session is parked or over. ``facts``
-    replaces the facts where given. ``blobs`` are stored under their digests, once for all sessions.
+    ``status`` other than ``running`` ends the ownership: the session is parked or over, and takes
+    no further row until it is claimed. ``counter`` never goes back. ``facts`` replaces the facts
+    where given. ``blobs`` are stored under their digests, once for all sessions.
     """
 
     session_id: str
@@ -124,9 +125,10 @@ class Pack(Struct, frozen=True, kw_only=True, tag=True):
 
 
 class Rewrite(Struct, frozen=True, kw_only=True, tag=True):
-    """Replace the whole journal. Refused unless ``epoch`` and ``seq`` are the session's latest.
+    """Replace the whole journal. Refused unless ``epoch`` and ``seq`` are the session's latest;
+    nobody need own it, so that a session that is over can be trimmed.
 
-    ``rows`` end with ``seq``; counters below ``oldest_counter`` can no longer be loaded. Blobs that
+    ``rows`` are in order and end with the stored ``seq`` and counter; counters below ``oldest_counter`` can no longer be loaded. Blobs that
     no session refers to any more are freed; ``blobs`` are the digests this session still needs.
     """
 
@@ -185,17 +187,22 @@ class Store(Protocol):
         """Do all writes in one durable transaction; return what became of each, in order.
 
         A write that is refused (fenced, in conflict, bad) fails alone. Cancelling the caller does
-        not tear the transaction.
+        not tear the transaction: a scope's cancellation waits for the results, and after one by
+        the event loop's own task, ``await commit([])`` returns when the writes before it are done.
 
         Raises:
             StoreFailed: nothing of this was stored; the same writes may be tried again.
+            StoreUnusable: the store itself is damaged; nothing of this was stored.
         """
         ...
 
     async def load(
         self, session_id: str, *, fallback: bool = False, upto: int | None = None
     ) -> StoredSession:
-        """Load a session's rows, up to the row that reached counter ``upto`` where given.
+        """Load a session's rows, up to the first row of counter ``upto`` where given.
+
+        Rows of older versions come converted. Damage behind the checkpoint asked for does not
+        matter; once damage is met, this store refuses to write to the session until reopened.
 
         Raises:
             SessionUnknown: no such session.
@@ -203,6 +210,7 @@ class Store(Protocol):
                 returned and ``lost`` says what is missing.
             CheckpointUnknown: counter ``upto`` does not exist or is no longer kept.
             RecordTooNew: written by a newer version.
+            ConversionFailed: an older row could not be converted; it is as it was.
         """
         ...
 
@@ -215,7 +223,7 @@ class Store(Protocol):
         ...
 
     async def heads(self, query: HeadQuery) -> list[Head]:
-        """List heads; a session whose last row cannot be read is listed with ``damaged`` set."""
+        """List heads, newest created first; a session whose last row cannot be read is listed with ``damaged`` set."""
         ...
 
     async def owners(self) -> dict[str, int]:

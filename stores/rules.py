@@ -85,7 +85,10 @@ def refuse_append(place: Place, write: Append) -> StoreError | None:
             if write.counter < place.counter
             else f"session {session_id}: counter {write.counter} is above {COUNTER_MAX}"
         )
-    return _refuse_body(session_id, write.body)
+    body = write.body
+    if type(body) is bytes and len(body) <= BODY_BYTES_MAX:
+        return None
+    return _refuse_body(session_id, body)
 
 
 def refuse_claim(place: Place, write: Claim, lease_until_ms: int | None) -> StoreError | None:

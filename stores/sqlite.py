@@ -34,6 +34,7 @@ from .base import (
 )
 from .evolution import CURRENT, Conversions
 from .rules import assemble
+from .sqlite_batch import Known
 from .sqlite_rows import (
     is_broken,
     read_blob,
@@ -44,7 +45,7 @@ from .sqlite_rows import (
     read_owners,
 )
 from .sqlite_schema import check_file, check_open, migrate
-from .sqlite_write import Known, commit
+from .sqlite_write import commit
 
 Durability = Literal["full", "normal"]
 """``full``: a reported commit survives a power cut. ``normal``: it survives a crash of the
@@ -250,8 +251,6 @@ class SqliteStore:
             raise
         if loaded.lost is not None:
             self._known.damaged.setdefault(session_id, loaded.lost)
-        elif upto is None and not fallback:
-            self._known.damaged.pop(session_id, None)
         return loaded
 
     def _load(

@@ -55,12 +55,12 @@ class Journal(Struct):
     broken: str | None = None
 
 
-def chunks(items: Sequence[T], largest: int = CHUNK_ROWS) -> Iterator[Sequence[T]]:
-    """Cut a list into pieces of 256, then of smaller powers of two.
+def chunks(items: Sequence[T], width: int = 1) -> Iterator[Sequence[T]]:
+    """Cut a list of rows, ``width`` items each, into pieces of 256 rows, then of powers of two.
 
     Few lengths mean few statements: each is prepared once and kept.
     """
-    start, size = 0, largest
+    start, size = 0, CHUNK_ROWS * width
     while start < len(items):
         while size > len(items) - start:
             size //= 2
