@@ -13,6 +13,8 @@ import anyio
 
 from ..supervisor.errors import UkemiError
 from .arguments import budget_of, make_parser, spread_budgets
+from .demo import DemoRequest, demo
+from .demo_worker import work
 from .driving import ResumeRequest, RunRequest, resume
 from .driving import run as run_session
 from .errors import NOT_DONE, CannotRead, ExitStatus, status_of
@@ -76,6 +78,11 @@ def _output(options: argparse.Namespace) -> Output:
 def _command(options: argparse.Namespace, out: Output) -> Command:
     """Return the command that was typed, ready to run."""
     match options.command:
+        case "demo" if options.worker is not None:
+            return partial(work, options.worker)
+        case "demo":
+            wanted = DemoRequest(store=options.store, model=options.model, keep=options.keep)
+            return partial(demo, out, wanted)
         case "run":
             return partial(run_session, out, _run_request(options))
         case "resume":

@@ -29,7 +29,7 @@ def make_parser(version: str, default_store: str) -> Parser:
     parser.add_argument("--version", action="version", version=f"ukemi {version}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
     common = _common(default_store)
-    _add_demo(commands, common)
+    _add_demo(commands)
     _add_run(commands, common)
     _add_resume(commands, common)
     _add_sessions(commands, common)
@@ -38,13 +38,11 @@ def make_parser(version: str, default_store: str) -> Parser:
     return parser
 
 
-def _common(default_store: str) -> Parser:
+def _common(default_store: str | None) -> Parser:
     common = Parser(add_help=False)
+    where = "UKEMI_STORE, else ukemi.db; now: %(default)s" if default_store else "a new one"
     common.add_argument(
-        "--store",
-        metavar="PATH",
-        default=default_store,
-        help="where sessions are kept (UKEMI_STORE, else ukemi.db; now: %(default)s)",
+        "--store", metavar="PATH", default=default_store, help=f"where sessions are kept ({where})"
     )
     common.add_argument(
         "--json",
@@ -68,13 +66,13 @@ def _add(commands: Any, name: str, common: Parser, help: str, epilog: str = "") 
     return command
 
 
-def _add_demo(commands: Any, common: Parser) -> None:
+def _add_demo(commands: Any) -> None:
     command = _add(
         commands,
         "demo",
-        common,
+        _common(None),
         "repair a project and order goods, killed in the middle and started again",
-        "Needs no key and no network. The store is made in the demo's own folder.",
+        "Needs no key and no network; with --model, the key of that provider.",
     )
     command.add_argument("--model", metavar="MODEL", help="openai:NAME or anthropic:NAME")
     command.add_argument("--keep", metavar="DIR", help="leave workspace and store in this folder")

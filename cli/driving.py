@@ -1,9 +1,9 @@
 """The commands that drive sessions: run and resume. An interrupted one can always be resumed."""
 
-import os
 import shlex
 import signal
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import anyio
@@ -72,9 +72,7 @@ async def run(out: Output, request: RunRequest) -> ExitStatus:
     """Start a session and show it to its end; 0 only if it completed."""
     name, agents = load_agent(request.agent, request.model)
     check_task(request.task)  # before a store is made for it
-    if request.cwd is not None and not await anyio.Path(request.cwd).is_dir():
-        raise CannotRead(f"--cwd {request.cwd!r} is no directory")
-    cwd = None if request.cwd is None else os.path.abspath(request.cwd)
+    cwd = await _folder(request.cwd)
     progress = Progress(out.stderr, out.aside, live=out.live)
     # One task was asked for: what others have left unfinished in this store is not touched.
     runtime = Runtime(request.store, agents=agents, policy=request.policy, adopt=False)
@@ -110,6 +108,16 @@ async def resume(out: Output, request: ResumeRequest) -> ExitStatus:
         _tell_how_to_resume(out, driven, request)
     _tell_all(out, driven)
     return _status(driven)
+
+
+async def _folder(cwd: str | None) -> Path | None:
+    """Return the working directory that was named, absolute: a session may be resumed elsewhere."""
+    if cwd is None:
+        return None
+    folder = anyio.Path(cwd)
+    if not await folder.is_dir():
+        raise CannotRead(f"--cwd {cwd!r} is no directory")
+    return Path(await folder.absolute())
 
 
 # ---------------------------------------------------------------- which sessions
@@ -173,7 +181,7 @@ async def _unfinished(runtime: Runtime) -> list[Head]:
     page: list[Head] | None = None
     while page is None or len(page) == PAGE:
         after = heads[-1].session_id if heads else None
-        page = await runtime.sessions(status=frozenset({"running"}), after=after, limit=PAGE)
+        page = await runtime.sessions(status="running", after=after, limit=PAGE)
         heads += page
     return heads
 

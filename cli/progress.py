@@ -193,11 +193,7 @@ class Progress:
 
     def tell(self, event: Event) -> None:
         """Tell one event."""
-        if self._live and event.session_id:
-            live = self._sessions.setdefault(event.session_id, Live(event.session_id))
-            live.take(event, self._now())
-            if isinstance(event, SessionCompleted | SessionHandedOver | SessionStopped):
-                del self._sessions[event.session_id]
+        self._take(event)
         said = event_words(event)
         if said is not None and not (self._live and isinstance(event, CallStarted)):
             named = self._several or isinstance(event, SessionStarted | SessionResumed)
@@ -205,6 +201,18 @@ class Progress:
             self.line(f"{start}{one_line(said[0])}", said[1])
         else:
             self.refresh()
+
+    def follow(self, event: Event) -> None:
+        """Let an event show in the live line only."""
+        self._take(event)
+        self.refresh()
+
+    def _take(self, event: Event) -> None:
+        if self._live and event.session_id:
+            live = self._sessions.setdefault(event.session_id, Live(event.session_id))
+            live.take(event, self._now())
+            if isinstance(event, SessionCompleted | SessionHandedOver | SessionStopped):
+                del self._sessions[event.session_id]
 
     def line(self, text: str, colour: Colour | None = None) -> None:
         """Write one line; on a terminal above the live line."""

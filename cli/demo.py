@@ -1,0 +1,254 @@
+"""The demo: real work, its process killed in the middle, and everything checked afterwards.
+
+A worker process runs one session that repairs a Python project and a dozen that order goods from a
+service in this process. Once enough checkpoints are acknowledged and orders are in flight, it gets
+SIGKILL. A second worker goes on; then what was acknowledged is compared with what is stored, the
+shop's book with what was ordered, and the project's tests are run.
+
+Files, each using only those before it: demo_project_copy, demo_service · demo_agents · demo_worker
+· demo_checks · demo.
+"""
+
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import AsyncGenerator
+from contextlib import ExitStack, asynccontextmanager
+from pathlib import Path
+
+import anyio
+import anyio.abc
+import msgspec
+from anyio.streams.text import TextReceiveStream
+from msgspec import Struct
+
+from ..actors.events import (
+    Event,
+    RetryScheduled,
+    SessionCompleted,
+    SessionHandedOver,
+    SessionResumed,
+    SessionStarted,
+)
+from ..stores.base import Head, HeadQuery
+from ..supervisor.errors import UkemiError
+from .demo_checks import Checks, Report, acknowledged_in, draw_checks, report_of, stored_counters
+from .demo_project_copy import copy_project, restore_tests, run_project_tests
+from .demo_service import OrderBook, order_service
+from .demo_worker import PersonAnswered, Plan, plan_path
+from .errors import DONE, NOT_DONE, CannotRead, ExitStatus
+from .listing import sessions_table
+from .output import Output
+from .progress import Progress
+from .stored import reading
+from .terminal import Colour, plural
+
+KILL_AT = 20
+"""Checkpoints acknowledged before the worker is killed, at least; orders are in flight then."""
+
+IN_FLIGHT_MIN = 3
+KILL_PATIENCE_S = 2.0
+WHOLE_S_MAX = 55.0
+WHOLE_S_MAX_REAL_MODEL = 1800.0
+POLL_S = 0.01
+SESSIONS_MAX = 1000
+
+SHOWN = SessionCompleted | SessionHandedOver | SessionResumed | RetryScheduled
+_Told = Event | PersonAnswered
+
+
+class DemoRequest(Struct, frozen=True, kw_only=True):
+    """What ``ukemi demo`` was asked for."""
+
+    store: str | None = None
+    model: str | None = None
+    keep: str | None = None
+
+
+async def demo(out: Output, request: DemoRequest) -> ExitStatus:
+    """Run the demo; 0 only if every check holds."""
+    with ExitStack() as cleanup:
+        folder = _folder(request, cleanup)
+        service, book = cleanup.enter_context(order_service())
+        plan = Plan(
+            store=request.store or str(folder / "agents.db"),
+            service=service,
+            workspace=str(folder / "project"),
+            acknowledged=str(folder / "acknowledged.txt"),
+            model=request.model,
+        )
+        if await anyio.Path(plan.store).exists():
+            raise CannotRead(f"--store {plan.store!r} exists: the demo needs a new one")
+        play = _Play(out, plan, folder, book)
+        report = await play.whole(WHOLE_S_MAX if request.model is None else WHOLE_S_MAX_REAL_MODEL)
+    if request.keep is not None:
+        out.note(f"kept in {request.keep}; look with: ukemi sessions --store {plan.store}", "grey")
+    if out.as_json:
+        out.data(report)
+    return DONE if play.checks.hold else NOT_DONE
+
+
+def _folder(request: DemoRequest, cleanup: ExitStack) -> Path:
+    if request.keep is None:
+        # A process that was killed may still write a last byte while the folder is removed.
+        made = tempfile.TemporaryDirectory(prefix="ukemi-demo-", ignore_cleanup_errors=True)
+        return Path(cleanup.enter_context(made))
+    folder = Path(request.keep).absolute()
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise CannotRead(f"--keep {request.keep!r} is there already and not an empty folder")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise CannotRead(f"--keep {request.keep!r} cannot be made: {error.strerror}") from error
+    return folder
+
+
+class _Play:
+    """The acts of the demo, and what is known so far."""
+
+    def __init__(self, out: Output, plan: Plan, folder: Path, book: OrderBook) -> None:
+        self.checks = Checks()
+        self._out = out
+        self._plan = plan
+        self._folder = folder
+        self._book = book
+        self._progress = Progress(out.stderr, out.aside, several=True, live=out.live)
+        self._began = time.monotonic()
+
+    async def whole(self, seconds: float) -> Report:
+        """Play all acts within so many seconds; what was not reached fails its check."""
+        copy_project(Path(self._plan.workspace))
+        await anyio.Path(plan_path(self._folder)).write_bytes(msgspec.json.encode(self._plan))
+        before = await run_project_tests(self._plan.workspace)
+        self._say(f"the project's tests before: {before.last_line}")
+        try:
+            with anyio.fail_after(seconds):
+                await self._first_act()
+                await self._second_act()
+        except TimeoutError:
+            self._say(f"not done within {seconds:.0f} s; a worker's log may say why", "red")
+        finally:
+            self._progress.close()
+        return await self._reckon()
+
+    # ------------------------------------------------------------ the acts
+
+    async def _first_act(self) -> None:
+        """Let a worker begin, and kill it in the middle."""
+        async with self._worker(1) as process:
+            self._say(f"worker 1 (process {process.pid}) repairs the project and orders goods")
+            await self._until_the_middle(process)
+            in_flight = self._book.in_flight()
+            process.kill()
+            await process.wait()
+        acknowledged = acknowledged_in(self._plan.acknowledged)
+        self.checks.killed_at = len(acknowledged)
+        self._say(
+            f"SIGKILL to worker 1: {plural(len(acknowledged), 'checkpoint')} acknowledged,"
+            f" {plural(len(in_flight), 'order')} in flight",
+            "red",
+        )
+        async with reading(self._plan.store) as store:
+            stored = await stored_counters(store, acknowledged)
+            heads = await store.heads(HeadQuery(limit=SESSIONS_MAX))
+        self.checks.lost |= acknowledged - stored
+        running = [each for each in heads if each.status == "running"]
+        self.checks.unfinished = {each.session_id: each.epoch for each in running}
+
+    async def _until_the_middle(self, process: anyio.abc.Process) -> None:
+        """Wait for enough checkpoints and, for a while, for orders of both kinds in flight."""
+        patience: float | None = None
+        while process.returncode is None:
+            await anyio.sleep(POLL_S)
+            if len(acknowledged_in(self._plan.acknowledged)) < KILL_AT:
+                continue
+            now = time.monotonic()
+            patience = now + KILL_PATIENCE_S if patience is None else patience
+            flying = self._book.in_flight()
+            both = {keyed for _, keyed in flying} == {True, False}
+            if (both and len(flying) >= IN_FLIGHT_MIN) or now > patience:
+                return
+
+    async def _second_act(self) -> None:
+        """Let a second worker go on to the end."""
+        async with self._worker(2) as process:
+            count = plural(len(self.checks.unfinished), "session")
+            self._say(f"worker 2 (process {process.pid}) goes on with {count}")
+            await process.wait()
+
+    async def _reckon(self) -> Report:
+        """Compare what was promised with what is there, and tell."""
+        restore_tests(Path(self._plan.workspace))
+        tests = await run_project_tests(self._plan.workspace)
+        acknowledged = acknowledged_in(self._plan.acknowledged)
+        heads: list[Head] = []
+        try:
+            async with reading(self._plan.store) as store:
+                heads = await store.heads(HeadQuery(limit=SESSIONS_MAX))
+                self.checks.lost |= acknowledged - await stored_counters(store, acknowledged)
+        except UkemiError as error:
+            self._say(f"the store cannot be read: {error}", "red")
+        self.checks.heads = heads
+        self.checks.bookings = self._book.bookings
+        self.checks.tests_green = tests.green
+        self._show(heads, tests.last_line)
+        return report_of(self.checks)
+
+    def _show(self, heads: list[Head], tests: str) -> None:
+        """Print the table and the checks: on standard output, unless that belongs to the JSON."""
+        write = self._out.beside if self._out.as_json else self._out.text
+        terminal = self._out.aside if self._out.as_json else self._out.terminal
+        write(sessions_table(list(reversed(heads)), time.time_ns() // 1_000_000, terminal))
+        write("")
+        write(draw_checks(self.checks, terminal))
+        took = time.monotonic() - self._began
+        repeats = plural(self._book.repeats, "repeat")
+        write(f"the project's tests: {tests}; the shop recognised {repeats}; {took:.1f} s in all")
+
+    # ------------------------------------------------------------ workers
+
+    @asynccontextmanager
+    async def _worker(self, number: int) -> AsyncGenerator[anyio.abc.Process]:
+        """Run a worker whose events are told; it is dead when the block is left."""
+        # -P: what lies in the folder where somebody types `ukemi demo` is none of ours.
+        command = [sys.executable, "-P", "-m", "ukemi", "demo", "--worker", str(self._folder)]
+        with open(self._folder / f"worker-{number}.log", "wb") as log:  # noqa: ASYNC230 - once
+            process = await anyio.open_process(
+                command, stdin=subprocess.DEVNULL, stderr=log, start_new_session=True
+            )
+        try:
+            async with anyio.create_task_group() as group:
+                group.start_soon(self._listen, process)
+                yield process
+        finally:
+            with anyio.CancelScope(shield=True):
+                if process.returncode is None:
+                    process.kill()
+                await process.aclose()
+            self._progress.close()
+
+    async def _listen(self, process: anyio.abc.Process) -> None:
+        assert process.stdout is not None  # a pipe was asked for
+        rest = ""
+        async for text in TextReceiveStream(process.stdout, errors="replace"):
+            *lines, rest = (rest + text).split("\n")
+            for line in lines:
+                self._told(line)
+
+    def _told(self, line: str) -> None:
+        """Tell what a worker has told; a line it did not get to finish is passed over."""
+        try:
+            event = msgspec.json.decode(line, type=_Told)
+        except msgspec.DecodeError:
+            return
+        if isinstance(event, PersonAnswered):
+            self._progress.line(f"{event.session_id}  a person: {event.text}", "blue")
+            return
+        if isinstance(event, SHOWN):
+            self._progress.tell(event)
+        elif not isinstance(event, SessionStarted):
+            self._progress.follow(event)
+
+    def _say(self, text: str, colour: Colour = "bold") -> None:
+        self._progress.line(text, colour)

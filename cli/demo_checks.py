@@ -1,0 +1,155 @@
+"""What the demo promises, and whether it came true."""
+
+from collections import Counter
+from pathlib import Path
+
+from msgspec import Struct
+
+from ..stores.base import CheckpointUnknown, Head, SessionDamaged, SessionUnknown, Store
+from .demo_agents import order_session_ids, orders_of
+from .demo_service import Booking
+from .terminal import Colour, Terminal, plural
+
+Acknowledged = tuple[str, int]
+"""A session and one of its checkpoint counters."""
+
+
+class Checks(Struct, kw_only=True):
+    """What was found out; what was never reached stays as it is here, and fails.
+
+    ``unfinished``: the sessions that ran at the kill, with their epochs then.
+    """
+
+    killed_at: int = 0
+    unfinished: dict[str, int] = {}
+    lost: set[Acknowledged] = set()
+    heads: list[Head] = []
+    bookings: list[Booking] = []
+    tests_green: bool = False
+
+    @property
+    def resumed(self) -> list[str]:
+        """The sessions that ran at the kill and have been taken over since."""
+        epochs = {head.session_id: head.epoch for head in self.heads}
+        return [each for each, epoch in self.unfinished.items() if epochs.get(each, 0) > epoch]
+
+    @property
+    def completed(self) -> int:
+        return sum(head.status == "completed" for head in self.heads)
+
+    @property
+    def sessions(self) -> int:
+        return 1 + len(order_session_ids())
+
+    @property
+    def orders_once(self) -> bool:
+        """Whether the shop's book has every order that was to be placed, each once."""
+        return Counter(each.order for each in self.bookings) == Counter(expected_orders())
+
+    @property
+    def hold(self) -> bool:
+        """Whether the demo shows what it is meant to show."""
+        return all(right for right, _ in lines_of(self))
+
+
+class Report(Struct, frozen=True, kw_only=True):
+    """The demo's result as data."""
+
+    sessions: int
+    completed: int
+    killed_at: int
+    resumed: int
+    checkpoints_lost: int
+    orders_expected: int
+    orders_booked: int
+    tests_green: bool
+
+
+def expected_orders() -> list[str]:
+    """Return the names of all orders that the shop should end with."""
+    return [name for session in order_session_ids() for name, _, _ in orders_of(session)]
+
+
+def report_of(checks: Checks) -> Report:
+    """Return what was found as the demo's result."""
+    return Report(
+        sessions=checks.sessions,
+        completed=checks.completed,
+        killed_at=checks.killed_at,
+        resumed=len(checks.resumed),
+        checkpoints_lost=len(checks.lost),
+        orders_expected=len(expected_orders()),
+        orders_booked=len(checks.bookings),
+        tests_green=checks.tests_green,
+    )
+
+
+def lines_of(checks: Checks) -> list[tuple[bool, str]]:
+    """Return each check and whether it holds."""
+    lost = ", ".join(f"{session} #{counter}" for session, counter in sorted(checks.lost)[:5])
+    wrong = _wrong_orders(checks.bookings)
+    killed = plural(checks.killed_at, "acknowledged checkpoint")
+    resumed = plural(len(checks.resumed), "session")
+    booked = f"orders booked: {len(checks.bookings)} of {len(expected_orders())}, each once"
+    return [
+        (checks.killed_at > 0 and bool(checks.resumed), f"killed at {killed}, {resumed} resumed"),
+        (not checks.lost, f"checkpoints lost: {len(checks.lost)}" + (f" ({lost})" if lost else "")),
+        (
+            checks.completed == checks.sessions == len(checks.heads),
+            f"completed: {checks.completed} of {plural(checks.sessions, 'session')}",
+        ),
+        (checks.orders_once, booked + (f"; not so: {', '.join(wrong)}" if wrong else "")),
+        (checks.tests_green, f"the project's tests are {'green' if checks.tests_green else 'red'}"),
+    ]
+
+
+def _wrong_orders(bookings: list[Booking]) -> list[str]:
+    counted = Counter(each.order for each in bookings)
+    names = dict.fromkeys([*expected_orders(), *counted])
+    expected = set(expected_orders())
+    return [
+        f"{name} {counted[name]} times"
+        for name in names
+        if counted[name] != (1 if name in expected else 0)
+    ]
+
+
+def draw_checks(checks: Checks, terminal: Terminal) -> str:
+    """Return the checks as lines with marks."""
+    lines: list[str] = []
+    for right, text in lines_of(checks):
+        mark = terminal.pick("✓", "ok ") if right else terminal.pick("✗", "NOT")
+        colour: Colour = "green" if right else "red"
+        lines.append(f"{terminal.paint(mark, colour)} {text}")
+    return "\n".join(lines)
+
+
+# ---------------------------------------------------------------- checkpoints
+
+
+def acknowledged_in(path: str) -> set[Acknowledged]:
+    """Return the checkpoints a worker has noted as acknowledged; half a line is none."""
+    try:
+        text = Path(path).read_text("utf-8")
+    except FileNotFoundError:
+        return set()
+    whole = text[: text.rfind("\n") + 1]
+    pairs = (line.split(" ") for line in whole.splitlines())
+    return {(session, int(counter)) for session, counter in pairs}
+
+
+async def stored_counters(store: Store, wanted: set[Acknowledged]) -> set[Acknowledged]:
+    """Return those of the wanted checkpoints that can be loaded.
+
+    One that retention has removed since, at the end of its session, counts as stored.
+    """
+    found: set[Acknowledged] = set()
+    for session, counter in wanted:
+        try:
+            head = await store.head(session)
+            if counter >= head.oldest_counter:
+                await store.load(session, upto=counter)
+            found.add((session, counter))
+        except (SessionUnknown, SessionDamaged, CheckpointUnknown):
+            continue
+    return found

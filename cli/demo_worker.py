@@ -1,0 +1,149 @@
+"""The process of the demo that does the work, and is killed in the middle of it.
+
+It tells its parent what happens, one event a line on standard output, and notes each acknowledged
+checkpoint in a file that survives its death.
+"""
+
+import os
+import sys
+from pathlib import Path
+from typing import IO
+
+import anyio
+import anyio.to_thread
+import msgspec
+from msgspec import Struct
+
+from ..actors.events import CheckpointStored, Event, event_to_data
+from ..actors.handle import SessionHandle
+from ..actors.outcome import Completed, HandedOver, Outcome
+from ..actors.runtime import Runtime
+from ..stores.base import SessionExists
+from ..supervisor.policy import Policy, RetryPolicy
+from .demo_agents import (
+    REPAIR_TASK,
+    buyer_of,
+    make_agents,
+    numbers_of,
+    order_session_ids,
+    order_task,
+    post_order,
+)
+from .errors import DONE, NOT_DONE, CannotRead, ExitStatus
+
+REPAIR_SESSION = "repair"
+QUESTIONS_MAX = 5
+"""Questions a session may put to the person before the person gives up."""
+
+POLICY = Policy(transient=RetryPolicy(delay_s_first=0.1, delay_s_max=2.0))
+
+
+class Plan(Struct, frozen=True, kw_only=True):
+    """What the parent tells its workers, kept in a file of the demo's folder."""
+
+    store: str
+    service: str
+    workspace: str
+    acknowledged: str
+    model: str | None = None
+
+
+class PersonAnswered(Struct, frozen=True, tag_field="event", tag="person.answered"):
+    """The scripted person has told a session what became of its call."""
+
+    session_id: str
+    text: str
+
+
+def plan_path(folder: Path) -> Path:
+    """Return where the plan is kept."""
+    return folder / "plan.json"
+
+
+async def work(folder: str) -> ExitStatus:
+    """Start what has not been started, go on with the rest, until every session has ended."""
+    try:
+        plan = msgspec.json.decode(
+            await anyio.Path(plan_path(Path(folder))).read_bytes(), type=Plan
+        )
+    except (OSError, msgspec.DecodeError) as error:
+        raise CannotRead(f"{folder!r} has no plan of a demo: {error}") from error
+    with open(plan.acknowledged, "ab", buffering=0) as acknowledged:  # noqa: ASYNC230 - once
+        worker = _Worker(plan, acknowledged)
+        completed = await worker.run()
+    return DONE if completed else NOT_DONE
+
+
+class _Worker:
+    def __init__(self, plan: Plan, acknowledged: IO[bytes]) -> None:
+        self._plan = plan
+        self._acknowledged = acknowledged
+        self._outcomes: list[Outcome] = []
+
+    async def run(self) -> bool:
+        agents = make_agents(self._plan.service, self._plan.model)
+        async with Runtime(self._plan.store, agents=agents, policy=POLICY) as runtime:
+            handles = [await self._session(runtime, *each) for each in _assignments()]
+            async with anyio.create_task_group() as group:
+                for handle in handles:
+                    group.start_soon(self._follow, handle)
+        return all(isinstance(each, Completed) for each in self._outcomes)
+
+    async def _session(
+        self, runtime: Runtime, session_id: str, agent: str, task: str
+    ) -> SessionHandle:
+        """Start a session, or find the one that an earlier worker has started."""
+        try:
+            return await runtime.start(
+                agent, task, session_id=session_id, working_directory=self._plan.workspace
+            )
+        except SessionExists:
+            return runtime.session(session_id)
+
+    async def _follow(self, handle: SessionHandle) -> None:
+        """See a session to its end; what needs a person gets one."""
+        for _ in range(QUESTIONS_MAX):
+            async for event in handle.events():
+                self._tell(event)
+            outcome = await handle.outcome()
+            if not isinstance(outcome, HandedOver) or not outcome.dossier.in_doubt:
+                break
+            text = await anyio.to_thread.run_sync(look_into, self._plan.service, outcome)
+            _print(msgspec.json.encode(PersonAnswered(handle.id, text)))
+            await handle.send(text)
+        else:
+            outcome = await handle.outcome()
+        self._outcomes.append(outcome)
+
+    def _tell(self, event: Event) -> None:
+        if isinstance(event, CheckpointStored):
+            # On disk before anybody hears of it: the parent compares it with the store.
+            self._acknowledged.write(f"{event.session_id} {event.counter}\n".encode())
+            os.fsync(self._acknowledged.fileno())
+        _print(msgspec.json.encode(event_to_data(event)))
+
+
+def _print(line: bytes) -> None:
+    sys.stdout.buffer.write(line + b"\n")
+    sys.stdout.buffer.flush()
+
+
+def _assignments() -> list[tuple[str, str, str]]:
+    """Return every session of the demo: its name, its agent, its task."""
+    orders = [(each, buyer_of(each), order_task(each)) for each in order_session_ids()]
+    return [(REPAIR_SESSION, "repairer", REPAIR_TASK), *orders]
+
+
+def look_into(service: str, outcome: HandedOver) -> str:
+    """Do what a person does with orders in doubt: look into the shop's book, and order by hand."""
+    found: list[str] = []
+    for doubt in outcome.dossier.in_doubt:
+        wanted = msgspec.json.decode(doubt.arguments)
+        order = str(wanted.get("order"))
+        numbers = numbers_of(service, order)
+        if numbers:
+            found.append(f"{order} was booked after all, its number is {numbers[0]}.")
+        else:
+            number = post_order(service, order, wanted["sku"], wanted["units"], f"by-hand-{order}")
+            found.append(f"{order} was not booked; I ordered it by hand, its number is {number}.")
+    return " ".join([*found, "Do not order it again; go on."])

@@ -1,0 +1,1 @@
+"""A small cash register: amounts, discounts, receipts."""
