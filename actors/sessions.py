@@ -200,6 +200,7 @@ class Sessions:
         self._book.close(session.id)
         if session.state.outcome is not None:
             session.outcome = outcome_from_data(session.state.outcome)
+        session.ended.set()
         return session
 
     async def _awake(self, session_id: str) -> Session:
@@ -386,12 +387,14 @@ class Sessions:
         session = self.active.get(session_id)
         if session is None:
             async with self._lock(session_id):
-                session = await self._load(session_id, frozenset())
-                if session.state.status in ("completed", "stopped"):
-                    return await self._put_back(session)
-                self._activate(session)
-                session.cut_off(Cut("cancelled"))
-                await self._wake(session)
+                session = self.active.get(session_id)  # somebody else was faster
+                if session is None:
+                    session = await self._load(session_id, frozenset())
+                    if session.state.status in ("completed", "stopped"):
+                        return await self._put_back(session)
+                    self._activate(session)
+                    session.cut_off(Cut("cancelled"))
+                    await self._wake(session)
         for child in tuple(session.children):
             self.cancel_soon(child)
         session.cut_off(Cut("cancelled"))
