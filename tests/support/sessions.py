@@ -68,8 +68,11 @@ def requests(of: Agent) -> list[ModelRequest]:
     return list(of.model.requests)
 
 
-async def ended(runtime: Runtime, session_id: str, within_s: float = 60.0) -> Outcome:
-    """Wait for a session's outcome; a test must not hang where a runtime does."""
+async def ended(runtime: Runtime, session_id: str, within_s: float = 3600.0) -> Outcome:
+    """Wait for a session's outcome; a test must not hang where a runtime does.
+
+    The default bound is one of virtual time.
+    """
     with anyio.fail_after(within_s):
         return await runtime.session(session_id).outcome()
 
