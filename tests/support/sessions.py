@@ -7,10 +7,12 @@ leaves it; the next runtime on the same store adopts it.
 import json
 from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import anyio
+import pytest
 
 from ukemi.actors.agent import Agent
 from ukemi.actors.inspection import entries_of
@@ -31,8 +33,16 @@ from ukemi.stores.records import (
     encode_row,
 )
 
+NO_UVLOOP = pytest.mark.skipif(find_spec("uvloop") is None, reason="uvloop is not installed")
+
 CASES_FILE = Path(__file__).parent.parent / "data/cases/cases.jsonl"
 GONE = "an-owner-that-is-gone"
+
+REAL_BACKENDS = [
+    pytest.param(("asyncio", {"use_uvloop": False}), id="asyncio"),
+    pytest.param(("asyncio", {"use_uvloop": True}), id="uvloop", marks=NO_UVLOOP),
+]
+"""Event loops with a real clock that files and processes can be used on."""
 
 
 class LoopClock:
