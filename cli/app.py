@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from functools import partial
 from importlib import metadata
+from typing import TextIO
 
 import anyio
 
@@ -18,7 +19,7 @@ from .demo_worker import work
 from .driving import ResumeRequest, RunRequest, resume
 from .driving import run as run_session
 from .errors import NOT_DONE, CannotRead, ExitStatus, status_of
-from .output import Output
+from .output import Output, OutputGone
 from .reading import log, sessions, show
 from .terminal import default_store, is_tty, terminal_of
 
@@ -40,20 +41,27 @@ def run(argv: Sequence[str] | None = None) -> int:
         return int(end.code or 0)
     try:
         return anyio.run(_command(options, _output(options)))
+    except OutputGone as error:
+        return _unheard(error)
     except UkemiError as error:
         return _refuse(error)
     except KeyboardInterrupt:
-        sys.stderr.write("interrupted\n")
+        _stream(sys.stderr).write("interrupted\n")
         return NOT_DONE
-    except BrokenPipeError:
-        # Whoever read our output has gone; nothing more can be said, at exit neither.
+
+
+def _unheard(error: OutputGone) -> int:
+    """Nothing more can be printed, when Python flushes at its end neither."""
+    with suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    if not isinstance(error.__cause__, BrokenPipeError):
         with suppress(OSError):
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return NOT_DONE
+            _stream(sys.stderr).write(f"ukemi: the output could not be written: {error}\n")
+    return status_of(error)
 
 
 def _refuse(error: UkemiError) -> int:
-    sys.stderr.write(f"ukemi: {error}\n")
+    _stream(sys.stderr).write(f"ukemi: {error}\n")
     return status_of(error)
 
 
@@ -65,14 +73,20 @@ def _version() -> str:
 
 
 def _output(options: argparse.Namespace) -> Output:
+    stdout, stderr = _stream(sys.stdout), _stream(sys.stderr)
     return Output(
-        stdout=sys.stdout,
-        stderr=sys.stderr,
-        terminal=terminal_of(sys.stdout, os.environ),
-        aside=terminal_of(sys.stderr, os.environ),
+        stdout=stdout,
+        stderr=stderr,
+        terminal=terminal_of(stdout, os.environ),
+        aside=terminal_of(stderr, os.environ),
         as_json=options.as_json,
-        live=is_tty(sys.stderr) and os.environ.get("TERM") != "dumb",
+        live=is_tty(stderr) and os.environ.get("TERM") != "dumb",
     )
+
+
+def _stream(stream: TextIO | None) -> TextIO:
+    """Return the stream, or one into nothing where the process was started without it."""
+    return open(os.devnull, "w", encoding="utf-8") if stream is None else stream
 
 
 def _command(options: argparse.Namespace, out: Output) -> Command:

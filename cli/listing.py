@@ -13,9 +13,10 @@ COLUMNS = (
     Column("ID"),
     Column("AGENT"),
     Column("STATUS"),
+    Column("REASON", optional=True),
     Column("CHECKPOINT", right=True),
-    Column("STEPS", right=True),
-    Column("SPENT"),
+    Column("STEPS", right=True, optional=True),
+    Column("SPENT", optional=True),
     Column("AGE", right=True),
     Column("TITLE", gives_way=True),
 )
@@ -29,15 +30,13 @@ def sessions_table(heads: Sequence[Head], now_ms: int, terminal: Terminal) -> st
 def _row(head: Head, now_ms: int) -> list[Cell]:
     facts = head.facts
     status = "damaged" if head.damaged is not None else head.status
-    words = status_words(status) + (
-        f" ({facts.reason})" if facts.reason and not head.damaged else ""
-    )
     age = duration((now_ms - facts.created_at_ms) / 1000) if facts.created_at_ms else ""
     title = one_line(head.damaged if head.damaged is not None else facts.title)
     return [
         Cell(head.session_id),
         Cell(facts.agent),
-        Cell(words, status_colour(status)),
+        Cell(status_words(status), status_colour(status)),
+        Cell(facts.reason or ""),
         Cell(str(head.counter)),
         Cell(str(facts.spent.steps) if facts.spent != Spent() else ""),
         Cell(spent_words(facts.spent)),

@@ -5,7 +5,14 @@ from typing import Any, TextIO
 import msgspec
 from msgspec import Struct
 
+from .errors import NotDone
 from .terminal import Colour, Terminal, one_line
+
+_PLAIN = str.maketrans({"…": "...", "·": "-", "→": "->"})
+
+
+class OutputGone(NotDone):
+    """What was to be printed cannot be: whoever read it has gone, or there is no room for it."""
 
 
 class Output(Struct, frozen=True):
@@ -37,5 +44,10 @@ class Output(Struct, frozen=True):
     def _write(self, stream: TextIO, text: str) -> None:
         """Write a line; what the stream's encoding cannot say is shown escaped."""
         encoding = getattr(stream, "encoding", None) or "utf-8"
-        stream.write(text.encode(encoding, "backslashreplace").decode(encoding) + "\n")
-        stream.flush()
+        if not encoding.lower().startswith("utf"):
+            text = text.translate(_PLAIN).encode(encoding, "backslashreplace").decode(encoding)
+        try:
+            stream.write(text + "\n")
+            stream.flush()
+        except OSError as error:
+            raise OutputGone(str(error.strerror)) from error

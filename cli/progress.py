@@ -5,6 +5,7 @@ Lines go to standard error; standard output belongs to the answer.
 
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from typing import TextIO
 
 from msgspec import Struct
@@ -216,25 +217,32 @@ class Progress:
 
     def line(self, text: str, colour: Colour | None = None) -> None:
         """Write one line; on a terminal above the live line."""
-        self._wipe()
         if self._live:
             text = fit(text, self._terminal.width)
-        self._stream.write(self._terminal.paint(text, colour) + "\n")
-        self.refresh()
-        self._stream.flush()
+        self._put(f"{self._wiping()}{self._terminal.paint(text, colour)}\n{self._live_line()}")
 
     def refresh(self) -> None:
         """Draw the live line anew."""
-        if not self._live:
-            return
-        self._wipe()
-        if self._sessions:
-            self._turn += 1
-            spin = self._terminal.pick(SPINNER[self._turn % len(SPINNER)], "*")
-            text = fit(self._words(), width_left(self._terminal, spin, "  "))
-            self._stream.write(f"{spin} {self._terminal.paint(text, 'blue')}")
-            self._drawn = True
-        self._stream.flush()
+        if self._live:
+            self._put(self._wiping() + self._live_line())
+
+    def close(self) -> None:
+        """Take the live line away."""
+        self._sessions.clear()
+        self._put(self._wiping())
+
+    def _wiping(self) -> str:
+        drawn, self._drawn = self._drawn, False
+        return "\r\x1b[K" if drawn else ""
+
+    def _live_line(self) -> str:
+        if not self._live or not self._sessions:
+            return ""
+        self._drawn = True
+        self._turn += 1
+        spin = self._terminal.pick(SPINNER[self._turn % len(SPINNER)], "*")
+        text = fit(self._words(), width_left(self._terminal, spin, "  "))
+        return f"{spin} {self._terminal.paint(text, 'blue')}"
 
     def _words(self) -> str:
         lives = list(self._sessions.values())
@@ -243,13 +251,8 @@ class Progress:
         checkpoints = sum(live.checkpoint for live in lives)
         return f"{len(lives)} sessions · {checkpoints} checkpoints · {lives[-1].words(self._now())}"
 
-    def close(self) -> None:
-        """Take the live line away."""
-        self._sessions.clear()
-        self._wipe()
-        self._stream.flush()
-
-    def _wipe(self) -> None:
-        if self._drawn:
-            self._stream.write("\r\x1b[K")
-            self._drawn = False
+    def _put(self, text: str) -> None:
+        # Looking on is not worth a session: whoever reads this may have gone.
+        with suppress(OSError, ValueError):
+            self._stream.write(text)
+            self._stream.flush()

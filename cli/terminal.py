@@ -108,11 +108,6 @@ def fit(text: str, width: int) -> str:
     return text
 
 
-def pad(text: str, width: int) -> str:
-    """Fill a text up with blanks to so many columns."""
-    return text + " " * (width - columns_of(text))
-
-
 # ---------------------------------------------------------------- numbers
 
 
@@ -146,11 +141,12 @@ def plural(count: int, noun: str, nouns: str = "") -> str:
 
 
 class Column(Struct, frozen=True):
-    """A column: its head, and whether it gives way when the table is too wide."""
+    """A column: its head, and whether it gives way, or is left out, in a table that is too wide."""
 
     head: str
     right: bool = False
     gives_way: bool = False
+    optional: bool = False
 
 
 class Cell(Struct, frozen=True):
@@ -160,29 +156,45 @@ class Cell(Struct, frozen=True):
     colour: Colour | None = None
 
 
+GIVES_WAY_MIN = 20
+"""Columns that a text keeps while there is something less important to leave out."""
+
+
 def table(columns: Sequence[Column], rows: Sequence[Sequence[Cell]], terminal: Terminal) -> str:
     """Return a table that fits the terminal, head included; columns are two blanks apart."""
     widths = [
         max([columns_of(column.head), *(columns_of(row[at].text) for row in rows)])
         for at, column in enumerate(columns)
     ]
-    for at, column in enumerate(columns):
-        if column.gives_way:
-            others = sum(widths) - widths[at] + 2 * (len(columns) - 1)
-            widths[at] = max(min(widths[at], terminal.width - others), len(column.head), 8)
+    shown = _fitting(columns, widths, terminal.width)
     head = [Cell(column.head, "grey") for column in columns]
-    return "\n".join(_line(columns, row, widths, terminal) for row in [head, *rows])
+    return "\n".join(_line(columns, row, shown, terminal) for row in [head, *rows])
+
+
+def _fitting(columns: Sequence[Column], widths: Sequence[int], room: int) -> dict[int, int]:
+    """Return the columns to show, by place, with their widths."""
+    shown = dict(enumerate(widths))
+    optional = [at for at, column in enumerate(columns) if column.optional]
+    giving = next((at for at, column in enumerate(columns) if column.gives_way), None)
+    if giving is None:
+        return shown
+    while True:
+        others = sum(width + 2 for at, width in shown.items() if at != giving)
+        left = room - others
+        if left >= min(widths[giving], GIVES_WAY_MIN) or not optional:
+            return {**shown, giving: max(min(widths[giving], left), len(columns[giving].head))}
+        del shown[optional.pop()]
 
 
 def _line(
-    columns: Sequence[Column], row: Sequence[Cell], widths: Sequence[int], terminal: Terminal
+    columns: Sequence[Column], row: Sequence[Cell], shown: Mapping[int, int], terminal: Terminal
 ) -> str:
     parts: list[str] = []
-    for column, cell, width in zip(columns, row, widths, strict=True):
-        text = fit(cell.text, width)
+    for at, width in shown.items():
+        text = fit(row[at].text, width)
         blanks = " " * (width - columns_of(text))
-        painted = terminal.paint(text, cell.colour)
-        parts.append(blanks + painted if column.right else painted + blanks)
+        painted = terminal.paint(text, row[at].colour)
+        parts.append(blanks + painted if columns[at].right else painted + blanks)
     return "  ".join(parts).rstrip()
 
 

@@ -13,8 +13,8 @@ STATE_MARKS: dict[str, tuple[str, str, Colour | None]] = {
     "succeeded": ("✓", "+", "green"),
     "failed": ("✗", "x", "red"),
     "in_doubt": ("?", "?", "yellow"),
-    "denied": ("⊘", "-", "yellow"),
-    "refused": ("⊘", "-", "yellow"),
+    "denied": ("⊘", "!", "yellow"),
+    "refused": ("⊘", "!", "yellow"),
     "running": ("…", ".", "blue"),
     "open": ("…", ".", "blue"),
 }
