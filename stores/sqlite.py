@@ -36,6 +36,7 @@ from .evolution import CURRENT, Conversions
 from .rules import assemble
 from .sqlite_batch import Known
 from .sqlite_rows import (
+    DRIVER_ERRORS,
     is_broken,
     read_blob,
     read_head,
@@ -128,7 +129,7 @@ class SqliteStore:
             self._writer = await self._connect(self._set_up_writer, 0.0)
             # In WAL mode a reader meets a lock only while another process recovers the log.
             self._reader = await self._connect(self._set_up_reader, self.wait_s_max)
-        except sqlite3.Error as error:
+        except DRIVER_ERRORS as error:
             await self.close()
             raise StoreUnusable(f"{self.name} cannot be opened: {error}") from error
         except BaseException:
@@ -197,7 +198,7 @@ class SqliteStore:
         try:
             with CancelScope(shield=True):
                 results = await writer.run(job)
-        except sqlite3.Error as error:
+        except DRIVER_ERRORS as error:
             raise self._failure(error) from error
         return results
 
@@ -221,7 +222,7 @@ class SqliteStore:
             time.sleep(pause_s * (0.5 + random.random()))
             pause_s = min(pause_s * 2, LOCK_PAUSE_S_MAX)
 
-    def _failure(self, error: sqlite3.Error, session_id: str = "") -> StoreError:
+    def _failure(self, error: Exception, session_id: str = "") -> StoreError:
         """Say an error of SQLite in our words."""
         code = _code(error)
         if is_broken(error) and session_id:
@@ -309,7 +310,7 @@ class SqliteStore:
             raise StoreFailed(f"store {self.name} is not open")
         try:
             return await reader.run(partial(_snapshot, job=job))
-        except sqlite3.Error as error:
+        except DRIVER_ERRORS as error:
             raise self._failure(error, session_id) from error
         except UnicodeEncodeError:
             raise self._unknown(ascii(session_id)) from None
@@ -328,7 +329,7 @@ def _snapshot(connection: sqlite3.Connection, job: Callable[[sqlite3.Connection]
             connection.execute("ROLLBACK")
 
 
-def _code(error: sqlite3.Error) -> int:
+def _code(error: Exception) -> int:
     """Return SQLite's primary result code, 0 where there is none."""
     return int(getattr(error, "sqlite_errorcode", 0)) & 0xFF
 

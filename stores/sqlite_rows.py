@@ -26,6 +26,9 @@ from .sqlite_schema import SEQ_BITS
 
 CHUNK_ROWS = 256
 
+# Where a damaged schema holds no text, the driver cannot even decode SQLite's message about it.
+DRIVER_ERRORS = (sqlite3.Error, UnicodeDecodeError)
+
 _STATUSES = frozenset(get_args(SessionStatus))
 
 T = TypeVar("T")
@@ -261,15 +264,20 @@ def examine(connection: sqlite3.Connection, place: SqlitePlace) -> str | None:
     if place.damaged is not None:
         return place.damaged
     try:
-        return damage_of(read_last_row(connection, place))
-    except sqlite3.DatabaseError as error:
+        row = read_last_row(connection, place)
+        if row is not None and row.intact and row.counter != place.counter:
+            return f"the head says checkpoint {place.counter}, the last row {row.counter}"
+        return damage_of(row)
+    except DRIVER_ERRORS as error:
         if not is_broken(error):
             raise
         return f"checkpoint {place.counter} (row {place.seq}) lies on a damaged page"
 
 
-def is_broken(error: sqlite3.Error) -> bool:
+def is_broken(error: Exception) -> bool:
     """Tell whether the file's own structure is damaged."""
+    if isinstance(error, UnicodeDecodeError):
+        return True
     code = int(getattr(error, "sqlite_errorcode", 0)) & 0xFF
     return code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 

@@ -66,9 +66,7 @@ def commit(
 
 def _is_culprits(error: Exception) -> bool:
     """Tell whether a single write can be at fault: a bad value, or a damaged page it needs."""
-    if isinstance(error, sqlite3.DatabaseError) and is_broken(error):
-        return True
-    return isinstance(error, CULPRIT_ERRORS)
+    return is_broken(error) or isinstance(error, CULPRIT_ERRORS)
 
 
 def _transaction(
@@ -103,7 +101,7 @@ def _transaction(
 
 
 def _blame(write: Write, error: Exception) -> UkemiError:
-    if isinstance(error, sqlite3.DatabaseError) and is_broken(error):
+    if is_broken(error):
         name = getattr(write, "session_id", "") or getattr(write, "owner", "")
         return SessionDamaged(f"session {name} is damaged and left untouched: {error}")
     return BadRecord(f"cannot be stored: {type(error).__name__}")

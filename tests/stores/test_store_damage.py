@@ -8,9 +8,11 @@ import sqlite3
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextlib import closing
 from pathlib import Path
+from random import Random
+from typing import TypeVar
 
 import anyio
 import pytest
@@ -29,11 +31,20 @@ from store_tools import (
     write,
 )
 
-from ukemi.stores.base import HeadQuery, Pack, Rewrite, SessionDamaged, Store, StoreUnusable
+from ukemi.stores.base import (
+    HeadQuery,
+    Pack,
+    Rewrite,
+    SessionDamaged,
+    SessionUnknown,
+    Store,
+    StoreUnusable,
+)
 from ukemi.stores.evolution import CURRENT, Conversions
 from ukemi.stores.sqlite import SqliteStore
 
 MakeStore = Callable[[Conversions], Store]
+T = TypeVar("T")
 ASYNCIO = [("asyncio", {"use_uvloop": False})]
 
 # ---------------------------------------------------------------- CC-03
@@ -114,6 +125,7 @@ STATEMENTS = [
     pytest.param("DELETE FROM log WHERE seq = 3", 2, id="row in the middle gone"),
     pytest.param("DELETE FROM log WHERE seq = 5", 4, id="last row gone"),
     pytest.param("UPDATE live SET last = 1", 5, id="head points elsewhere"),
+    pytest.param("UPDATE live SET counter = 2", 5, id="head says another counter"),
 ]
 
 
@@ -178,43 +190,80 @@ async def test_damaged_blob_is_told(sqlite: SqliteStore) -> None:
         await sqlite.blob("d-1")
 
 
-@pytest.mark.parametrize("anyio_backend", ASYNCIO, ids=["asyncio"])
-async def test_every_page_overwritten_is_an_error_never_emptiness(tmp_path: Path) -> None:
-    """Each page of the file in turn is noise: sessions load whole, or say that they cannot."""
-    good = tmp_path / "good.db"
-    store = SqliteStore(good)
-    await store.open()
-    for number in range(3):
-        await grow(store, f"s-{number}", 12)
-    await write(store, append("s-1", 13, status="parked"), Pack(session_id="s-1"))
-    whole = {f"s-{number}": await bodies(store, f"s-{number}") for number in range(3)}
-    await store.close()
-    pages = good.stat().st_size // 4096
-    hits = 0
-    for page in range(1, pages):
-        path = tmp_path / f"page-{page}.db"
-        content = bytearray(good.read_bytes())
-        content[page * 4096 : (page + 1) * 4096] = secrets.token_bytes(4096)
-        path.write_bytes(content)
-        hits += await _loads_or_says_so(path, whole)
-    assert pages > 10 and hits > 5
-
-
-async def _loads_or_says_so(path: Path, whole: dict[str, list[bytes]]) -> bool:
+async def valuable(path: Path) -> bytes:
+    """Make a file of six sessions of 40 rows, half of them packed; return its bytes."""
     store = SqliteStore(path)
-    hit = False
-    try:
-        await store.open()
-        for session_id, expected in whole.items():
-            try:
-                assert await bodies(store, session_id) == expected
-            except (SessionDamaged, StoreUnusable):
-                hit = True
-    except StoreUnusable:
-        hit = True
-    finally:
+    await store.open()
+    for number in range(6):
+        await grow(store, f"s-{number}", 40)
+        if number % 2:
+            parked = append(f"s-{number}", 41, status="parked", facts=FACTS)
+            await write(store, parked, Pack(session_id=f"s-{number}"))
+    await store.close()
+    return await anyio.Path(path).read_bytes()
+
+
+def spoiled(content: bytes, rng: Random) -> bytes:
+    """Overwrite one or a few stretches by noise: a byte, some, a whole page."""
+    data = bytearray(content)
+    for _ in range(rng.choice((1, 1, 4))):
+        size = rng.choice((1, 8, 200, 4096))
+        at = rng.randrange(100, len(data))
+        at = at - at % 4096 or 100 if size == 4096 else at
+        data[at : at + size] = rng.randbytes(len(data[at : at + size]))
+    return bytes(data)
+
+
+@pytest.mark.parametrize("anyio_backend", ASYNCIO, ids=["asyncio"])
+@pytest.mark.parametrize("seed", range(6))
+async def test_noise_anywhere_is_told_or_harmless(tmp_path: Path, seed: int) -> None:
+    """Whatever is overwritten: whole sessions or errors of ours, no open transaction."""
+    content = await valuable(tmp_path / "good.db")
+    rng = Random(seed)
+    told = 0
+    for number in range(12):
+        path = tmp_path / f"bad-{number}.db"
+        await anyio.Path(path).write_bytes(spoiled(content, rng))
+        store = SqliteStore(path, durability="normal", wait_s_max=0.1)
+        told += await _use(store)
         await store.close()
-    return hit
+    assert 0 < told < 12 * 15
+
+
+async def _use(store: SqliteStore) -> int:
+    """Do everything with a damaged file; return how often it said so."""
+    told = 0
+
+    async def attempt(call: Awaitable[T]) -> T | None:
+        nonlocal told
+        try:
+            return await call
+        except (SessionDamaged, SessionUnknown, StoreUnusable):
+            told += 1
+            return None
+
+    names = [f"s-{number}" for number in range(6)]
+    await attempt(store.open())
+    if told:
+        return told
+    await attempt(store.heads(HeadQuery()))
+    await attempt(store.owners())
+    await attempt(store.orphans(0, frozenset(), 10))
+    dead = frozenset({"owner-a"})
+    await attempt(store.commit([claim(name, "b", dead=dead) for name in names]))
+    await attempt(store.commit([create("new"), *(append(name, 42, epoch=2) for name in names)]))
+    await attempt(store.commit([Pack(session_id=name) for name in names]))
+    for name in names:
+        loaded = await attempt(store.load(name))
+        assert loaded is None or len(loaded.rows) >= 40
+        kept = await attempt(store.load(name, fallback=True))
+        for one in (loaded, kept):
+            rows = [] if one is None else one.rows
+            assert [r.body for r in rows] == [b"row %d" % seq for seq in range(1, len(rows) + 1)]
+    writer = store._writer  # pyright: ignore[reportPrivateUsage]
+    assert writer is not None
+    assert not await writer.run(lambda connection: connection.in_transaction)
+    return told
 
 
 def spoil(path: Path, statement: str) -> None:
