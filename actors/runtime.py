@@ -30,7 +30,7 @@ from ..stores.base import (
 )
 from ..stores.liveness import owner_id
 from ..stores.open import open_store
-from ..stores.records import Late, Noted, SessionStatus
+from ..stores.records import SessionStatus
 from ..supervisor import (
     ChildSpec,
     DynamicSpec,
@@ -50,13 +50,14 @@ from .agent import Agent, InstalledAgent
 from .budget import Budget
 from .bus import log_event
 from .checkpoint import MAILBOX_MAX, CheckpointActor
-from .events import AlertRaised, CallLate, CallStuck
+from .events import AlertRaised
 from .handle import SessionHandle
 from .keeper import Keeper
+from .late import record_late
 from .naming import check_id, check_statuses
 from .outcome import Outcome
 from .ownership import LEASE_S, Ownership
-from .results import render_result
+from .pool import Pool
 from .secrets import Mask
 from .services import Services
 from .session import Session
@@ -146,7 +147,10 @@ class Runtime:
         )
         services = self._services(kernel)
         self._open_sessions = Sessions(
-            services, self._budget.book, self._agents, lambda: kernel.supervisor("sessions")
+            services,
+            self._budget.book,
+            self._agents,
+            Pool(services, self._budget.book, lambda: kernel.supervisor("sessions")),
         )
         self._keeper = Keeper(
             self._store,
@@ -178,14 +182,14 @@ class Runtime:
         exc: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        self._sessions_here.closing = True
+        self._sessions_here.pool.closing = True
         try:
             await self._kernel_here.__aexit__(exc_type, exc, traceback)
         finally:
             with anyio.move_on_after(5, shield=True):
                 await self._leave()
                 await self._close_models()
-            self._sessions_here.close()
+            self._sessions_here.pool.close()
             for thread in self._threads.running():
                 self._alert(f"a thread of tool {thread.tool} still runs and was left behind")
 
@@ -227,8 +231,8 @@ class Runtime:
                     period_s=restarts.pool_period_s,
                     child_intensity=restarts.intensity,
                     child_period_s=restarts.period_s,
-                    initial=lambda: self._sessions_here.specs(),
-                    on_give_up=lambda child, why: self._sessions_here.gave_up(child, why),
+                    initial=lambda: self._sessions_here.pool.specs(),
+                    on_give_up=lambda child, why: self._sessions_here.pool.gave_up(child, why),
                 ),
             ),
         )
@@ -395,14 +399,8 @@ class Runtime:
         """Start a sub-session or find the one this call has started before; wait for its end."""
         sessions = self._sessions_here
         try:
-            if session_id in sessions.active:
-                handle = self.session(session_id)
-            elif await self._is_stored(session_id):
-                handle = self.session(session_id)
-                head = await self._store.head(session_id)
-                if head.status == "running":
-                    handle = await self.resume(session_id)
-            else:
+            handle = await self._find_subsession(session_id)
+            if handle is None:
                 handle = await self.start(
                     agent,
                     task,
@@ -413,55 +411,28 @@ class Runtime:
                 )
             return await handle.outcome()
         except anyio.get_cancelled_exc_class():
-            sessions.cancel_soon(session_id)
+            sessions.pool.cancel_soon(session_id)
             raise
 
-    async def _is_stored(self, session_id: str) -> bool:
+    async def _find_subsession(self, session_id: str) -> SessionHandle | None:
+        if session_id in self._sessions_here.active:
+            return self.session(session_id)
         try:
-            await self._store.head(session_id)
+            head = await self._store.head(session_id)
         except SessionUnknown:
-            return False
-        return True
+            return None
+        return (
+            await self.resume(session_id) if head.status == "running" else self.session(session_id)
+        )
 
     def _give_up_body(self, session_id: str, what: str) -> None:
-        session = self._sessions_here.active.get(session_id)
-        if session is not None:
-            session.emit(CallStuck(session_id=session_id, at_ms=session.now_ms(), tool=what))
         self._alert(f"session {session_id}: {what} does not end and was left behind")
-        self._sessions_here.give_up_body(session_id, what)
+        self._sessions_here.pool.give_up_body(session_id, what)
 
     def _late(self, outcome: LateOutcome) -> None:
-        """A body in doubt has ended after all: write that down."""
-        context = outcome.context
-        if context is None or self._kernel is None or self._sessions_here.closing:
-            return
-        spec = ChildSpec(
-            id=f"{context.session_id}.late.{self._ids.new('late')}",
-            start=lambda _: self._store_late(outcome),
-        )
-        self._kernel.supervisor("sessions").start_child_soon(spec)
-
-    async def _store_late(self, outcome: LateOutcome) -> None:
-        context = outcome.context
-        assert context is not None  # checked by the caller
-        n, index = context.call
-        entry = late_entry(n, index, outcome, Mask(self._secrets.values()))
-
-        def entries(session: Session) -> list[Any]:
-            text = f"Call {n}.{index} {outcome.tool} has ended late: {entry.state}: {entry.content}"
-            session.emit(
-                CallLate(
-                    session_id=session.id,
-                    at_ms=session.now_ms(),
-                    n=n,
-                    index=index,
-                    tool=outcome.tool,
-                    state=entry.state,
-                )
-            )
-            return [entry, Noted(session.journal.take_n(), text, f"late {n}.{index}")]
-
-        await self._sessions_here.append(context.session_id, entries)
+        """A body whose call was cut off has ended after all."""
+        if self._open_sessions is not None:
+            record_late(self._open_sessions, outcome, self._ids.new("late"))
 
     def _reported(self, report: Report) -> None:
         _log_report(report)
@@ -476,15 +447,6 @@ def _log_report(report: Report) -> None:
     """Log what a supervisor reports."""
     if structlog.is_configured():
         _log.warning("supervisor.report", report=repr(report))
-
-
-def late_entry(n: int, index: int, outcome: LateOutcome, mask: Mask) -> Late:
-    """Return what the ledger keeps of an outcome that came late."""
-    if outcome.error is None:
-        return Late(n, index, "succeeded", render_result(outcome.value, mask=mask).content)
-    failure = classify(outcome.error)
-    known = failure.may_have_executed == "no" or failure.error_class is ErrorClass.BUG
-    return Late(n, index, "failed" if known else "in_doubt", mask(failure.message))
 
 
 def error_class(error: BaseException) -> ErrorClass:

@@ -1,90 +1,46 @@
-"""The sessions this runtime owns: started, opened from the store, woken, and let go.
+"""The sessions of the store as this runtime drives them: started, opened, spoken to, cancelled."""
 
-All sessions live below one dynamic supervisor. A session has a task only while it takes its turn;
-one that has ended is nothing but its rows in the store.
-"""
-
-from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager
-from functools import partial
 
 import anyio
 import msgspec
 
-from ..stores.base import (
-    Claim,
-    Create,
-    Facts,
-    Fenced,
-    Head,
-    HeadQuery,
-    SessionUnknown,
-    Store,
-    StoreError,
-    StoreFailed,
-)
+from ..stores.base import Claim, Create, Facts, Head, HeadQuery, SessionUnknown, Store
 from ..stores.liveness import owner_is_dead
 from ..stores.records import JournalEntry, Opened, Said, Spent, encode_row
-from ..supervisor import (
-    ActorGone,
-    AlreadyStarted,
-    ChildNotFound,
-    ChildSpec,
-    Context,
-    RestartRule,
-    RestartTable,
-    RestartType,
-    Supervisor,
-    SupervisorGone,
-    describe,
-)
-from ..supervisor.errors import ErrorClass, UkemiError, UsageError
-from ..supervisor.exits import ExitReason
-from ..supervisor.policy import RestartPolicy
+from ..supervisor.errors import UsageError
 from .accounts import NOTHING, Book
 from .agent import InstalledAgent
 from .budget import Account, Budget, budget_from
-from .dossier import Trouble
-from .events import MessageReceived, SessionRestarted, SessionResumed, SessionStarted
+from .events import MessageReceived, SessionResumed, SessionStarted
 from .inspection import entries_of, fold
-from .life import Life
 from .outcome import outcome_from_data
-from .retention import ROWS_MIN, retain
+from .pool import Pool
 from .services import Services
 from .session import Session
 from .wording import encodable
 from .work import Cut
 
 TITLE_MAX = 80
-NEVER_RESTARTED = frozenset({ErrorClass.PERMISSION_DENIED, ErrorClass.CANCELLED})
-
-
-class RuntimeClosed(UkemiError):
-    """The runtime was left while the session was unfinished; it can be resumed."""
 
 
 class Sessions:
-    """Every session this runtime drives.
-
-    Args:
-        supervisor: returns the dynamic supervisor of the sessions, once the tree runs.
-    """
+    """Opens sessions for the pool, one opening of each at a time."""
 
     def __init__(
         self,
         services: Services,
         book: Book,
         agents: Mapping[str, InstalledAgent],
-        supervisor: Callable[[], Supervisor],
+        pool: Pool,
     ) -> None:
         self._services = services
         self._book = book
         self._agents = agents
-        self._supervisor = supervisor
+        self.pool = pool
+        self.active = pool.active
         self._locks: dict[str, tuple[anyio.Lock, int]] = {}
-        self._restarts: tuple[RestartPolicy, RestartTable] | None = None
-        self.active: dict[str, Session] = {}
-        self.closing = False
 
     # ------------------------------------------------------------ starting and opening
 
@@ -135,9 +91,9 @@ class Sessions:
         session = Session(
             self._services, installed, state, account, facts, epoch=done.epoch, seq=done.seq
         )
-        self._activate(session)
+        self.pool.activate(session)
         session.emit(SessionStarted(session_id=session_id, at_ms=session.now_ms(), agent=agent))
-        await self._wake(session)
+        await self.pool.wake(session)
         return session
 
     async def resume(self, session_id: str, dead: frozenset[str] = frozenset()) -> Session:
@@ -151,8 +107,8 @@ class Sessions:
             session = self.active.get(session_id)
             if session is None:
                 session = await self._load(session_id, dead)
-                self._activate(session)
-                await self._wake(session)
+                self.pool.activate(session)
+                await self.pool.wake(session)
             return session
 
     async def say(self, session_id: str, text: str) -> Session:
@@ -171,8 +127,8 @@ class Sessions:
             said = Said(n, encodable(text))
             stored = session.journal.append(said)
             if session_id not in self.active:
-                self._activate(session)
-                await self._wake(session)
+                self.pool.activate(session)
+                await self.pool.wake(session)
         await stored.wait()
         session.emit(
             MessageReceived(session_id=session_id, at_ms=session.now_ms(), n=n, text=said.text)
@@ -180,15 +136,21 @@ class Sessions:
         return session
 
     async def append(self, session_id: str, make: Callable[[Session], list[JournalEntry]]) -> None:
-        """Add entries to a session, active or not; one that has ended stays so."""
+        """Add entries to a session, active or not; one that has ended stays so.
+
+        Args:
+            make: returns the entries, from the session as it is then; none is fine.
+        """
         async with self._lock(session_id):
             session = await self._awake(session_id)
             entries = make(session)
+            if not entries and session_id in self.active:
+                return
             if session_id in self.active or session.state.status == "running":
                 stored = session.journal.append(*entries)
                 if session_id not in self.active:
-                    self._activate(session)
-                    await self._wake(session)
+                    self.pool.activate(session)
+                    await self.pool.wake(session)
                 await stored.wait()
             else:
                 await self._put_back(session, *entries)
@@ -290,98 +252,6 @@ class Sessions:
             else:
                 self._locks[session_id] = (lock, users - 1)
 
-    # ------------------------------------------------------------ living
-
-    def specs(self) -> Iterable[ChildSpec]:
-        """The children of the supervisor at each of its starts: every active session."""
-        return [self._spec(session) for session in self.active.values()]
-
-    def _activate(self, session: Session) -> None:
-        self.active[session.id] = session
-        parent = self.active.get(session.facts.parent or "")
-        if parent is not None:
-            parent.children.add(session.id)
-
-    async def _wake(self, session: Session) -> None:
-        """Start the session's actor, once the one of its last turn is gone."""
-        while True:
-            supervisor = self._supervisor()
-            try:
-                supervisor.start_child_soon(self._spec(session))
-            except AlreadyStarted:
-                await supervisor.wait_child(session.id)
-            except SupervisorGone:
-                return  # it is being restarted, and will ask for `specs` itself
-            else:
-                return
-
-    def _spec(self, session: Session) -> ChildSpec:
-        return ChildSpec(
-            id=session.id,
-            start=partial(self._live, session),
-            restart=self._restart_table(),
-            mailbox_max=1,
-        )
-
-    def _restart_table(self) -> RestartTable:
-        """Return the table of the policy, made anew when the policy has changed."""
-        policy = self._services.policy().restarts
-        if self._restarts is not None and self._restarts[0] is policy:
-            return self._restarts[1]
-        again = RestartRule(
-            restart=True, delay_s_first=policy.delay_s_first, delay_s_max=policy.delay_s_max
-        )
-        table = {each: again for each in ErrorClass if each not in NEVER_RESTARTED}
-        self._restarts = (policy, table)
-        return table
-
-    async def _live(self, session: Session, ctx: Context[object]) -> None:
-        """One life of the session's actor, and what follows the last one."""
-        session.lives += 1
-        if session.lives > 1:
-            await self._recover(session)
-        if session.outcome is None and session.error is None:
-            await Life(session).run(ctx)
-        await self._tidy(session)
-        self._retire(session)
-
-    async def _recover(self, session: Session) -> None:
-        """Store what the last life could not, before anything else happens."""
-        why = f"life {session.lives} of its actor"
-        session.emit(SessionRestarted(session_id=session.id, at_ms=session.now_ms(), reason=why))
-        try:
-            await session.journal.recover(await self._services.store.head(session.id))
-        except Fenced as error:
-            session.lose(error)
-
-    def _retire(self, session: Session) -> None:
-        """The session has ended, or is another's now: keep nothing of it."""
-        if self.active.get(session.id) is session:
-            del self.active[session.id]
-        self._book.close(session.id)
-        for child in session.children:
-            self.cancel_soon(child)
-        session.retired.set()
-
-    async def _tidy(self, session: Session) -> None:
-        kept = self._services.policy().storage.checkpoints_kept
-        if session.error is not None or session.journal.seq < ROWS_MIN:
-            return
-        try:
-            rewrite = retain(await self._services.store.load(session.id), kept)
-            if rewrite is not None:
-                await self._services.checkpoint.commit(rewrite)
-        except StoreError:
-            return  # somebody goes on with it already, or the store fails: nothing is lost
-
-    # ------------------------------------------------------------ ending
-
-    def cancel_soon(self, session_id: str) -> None:
-        """Cut an active session off; its life settles what is open."""
-        session = self.active.get(session_id)
-        if session is not None and not self.closing:
-            session.cut_off(Cut("cancelled"))
-
     async def cancel(self, session_id: str) -> Session:
         """Cancel a session and its sub-sessions; returns once that is stored."""
         session = self.active.get(session_id)
@@ -392,59 +262,14 @@ class Sessions:
                     session = await self._load(session_id, frozenset())
                     if session.state.status in ("completed", "stopped"):
                         return await self._put_back(session)
-                    self._activate(session)
+                    self.pool.activate(session)
                     session.cut_off(Cut("cancelled"))
-                    await self._wake(session)
+                    await self.pool.wake(session)
         for child in tuple(session.children):
-            self.cancel_soon(child)
+            self.pool.cancel_soon(child)
         session.cut_off(Cut("cancelled"))
         await session.ended.wait()
         return session
-
-    def give_up_body(self, session_id: str, what: str) -> None:
-        """A body does not end: leave it behind, so that the session can go on."""
-        try:
-            self._supervisor().kill_child(session_id, f"{what} did not end when it was cancelled")
-        except (ChildNotFound, SupervisorGone):
-            return
-
-    def gave_up(self, session_id: str, reason: ExitReason) -> None:
-        """The supervisor restarts this session no more: hand it over."""
-        session = self.active.get(session_id)
-        if session is None or self.closing:
-            return
-        burial = ChildSpec(
-            id=f"{session_id}!",
-            start=partial(self._bury, session, reason),
-            restart=RestartType.TEMPORARY,
-        )
-        try:
-            self._supervisor().start_child_soon(burial)
-        except (AlreadyStarted, SupervisorGone, ActorGone):
-            return
-
-    async def _bury(self, session: Session, reason: ExitReason, ctx: Context[object]) -> None:
-        """Store that a session is handed over since its actor keeps dying; tell it in any case."""
-        trouble = Trouble(
-            reason="restarts", detail=describe(reason), step="the session's own actor"
-        )
-        try:
-            await session.journal.recover(await self._services.store.head(session.id))
-            await Life(session).settle("the session is handed over to a person")
-            outcome = session.handed_over(trouble)
-            await session.end(outcome).wait()
-        except Exception as error:  # noqa: BLE001 - whatever fails here, the outcome is told
-            unsaved = session.unsaved_text(error)
-            outcome = session.handed_over(trouble, unsaved=unsaved)
-            session.journal.abandon(StoreFailed(f"session {session.id}: {error}"))
-        session.announce(outcome)
-        self._retire(session)
-
-    def close(self) -> None:
-        """The runtime is gone: tell whoever still waits for a session of it."""
-        for session in tuple(self.active.values()):
-            if not session.ended.is_set():
-                session.lose(RuntimeClosed(f"session {session.id} goes on in another runtime"))
 
 
 async def each_head(store: Store, query: HeadQuery) -> AsyncGenerator[Head]:

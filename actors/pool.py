@@ -1,0 +1,197 @@
+"""The active sessions and their actors: woken, restarted, given up, and let go.
+
+All sessions live below one dynamic supervisor. A session has a task only while it takes its turn;
+one that has ended is nothing but its rows in the store.
+"""
+
+from collections.abc import Awaitable, Callable, Iterable
+from functools import partial
+
+from ..stores.base import Fenced, StoreError, StoreFailed
+from ..supervisor import (
+    ActorGone,
+    AlreadyStarted,
+    ChildNotFound,
+    ChildSpec,
+    Context,
+    RestartRule,
+    RestartTable,
+    RestartType,
+    Supervisor,
+    SupervisorGone,
+    describe,
+)
+from ..supervisor.errors import ErrorClass, UkemiError
+from ..supervisor.exits import ExitReason
+from ..supervisor.policy import RestartPolicy
+from .accounts import Book
+from .dossier import Trouble
+from .events import CallStuck, SessionRestarted
+from .life import Life
+from .retention import ROWS_MIN, retain
+from .services import Services
+from .session import Session
+from .work import Cut
+
+NEVER_RESTARTED = frozenset({ErrorClass.PERMISSION_DENIED, ErrorClass.CANCELLED})
+
+
+class RuntimeClosed(UkemiError):
+    """The runtime was left while the session was unfinished; it can be resumed."""
+
+
+class Pool:
+    """Every session this runtime drives at the moment.
+
+    Args:
+        supervisor: returns the dynamic supervisor of the sessions, once the tree runs.
+    """
+
+    def __init__(
+        self, services: Services, book: Book, supervisor: Callable[[], Supervisor]
+    ) -> None:
+        self._services = services
+        self._book = book
+        self._supervisor = supervisor
+        self._restarts: tuple[RestartPolicy, RestartTable] | None = None
+        self.active: dict[str, Session] = {}
+        self.closing = False
+
+    def specs(self) -> Iterable[ChildSpec]:
+        """The children of the supervisor at each of its starts: every active session."""
+        return [self._spec(session) for session in self.active.values()]
+
+    def activate(self, session: Session) -> None:
+        """Drive a session from here on; its parent, where that is active too, takes it along."""
+        self.active[session.id] = session
+        parent = self.active.get(session.facts.parent or "")
+        if parent is not None:
+            parent.children.add(session.id)
+
+    async def wake(self, session: Session) -> None:
+        """Start the session's actor, once the one of its last turn is gone."""
+        while True:
+            supervisor = self._supervisor()
+            try:
+                supervisor.start_child_soon(self._spec(session))
+            except AlreadyStarted:
+                await supervisor.wait_child(session.id)
+            except SupervisorGone:
+                return  # it is being restarted, and will ask for `specs` itself
+            else:
+                return
+
+    def _spec(self, session: Session) -> ChildSpec:
+        return ChildSpec(
+            id=session.id,
+            start=partial(self._live, session),
+            restart=self._restart_table(),
+            mailbox_max=1,
+        )
+
+    def _restart_table(self) -> RestartTable:
+        """Return the table of the policy, made anew when the policy has changed."""
+        policy = self._services.policy().restarts
+        if self._restarts is not None and self._restarts[0] is policy:
+            return self._restarts[1]
+        again = RestartRule(
+            restart=True, delay_s_first=policy.delay_s_first, delay_s_max=policy.delay_s_max
+        )
+        table = {each: again for each in ErrorClass if each not in NEVER_RESTARTED}
+        self._restarts = (policy, table)
+        return table
+
+    async def _live(self, session: Session, ctx: Context[object]) -> None:
+        """One life of the session's actor, and what follows the last one."""
+        session.lives += 1
+        if session.lives > 1:
+            await self._recover(session)
+        if session.outcome is None and session.error is None:
+            await Life(session).run(ctx)
+        await self._tidy(session)
+        self._retire(session)
+
+    async def _recover(self, session: Session) -> None:
+        """Store what the last life could not, before anything else happens."""
+        why = f"life {session.lives} of its actor"
+        session.emit(SessionRestarted(session_id=session.id, at_ms=session.now_ms(), reason=why))
+        try:
+            await session.journal.recover(await self._services.store.head(session.id))
+        except Fenced as error:
+            session.lose(error)
+
+    def _retire(self, session: Session) -> None:
+        """The session has ended, or is another's now: keep nothing of it."""
+        if self.active.get(session.id) is session:
+            del self.active[session.id]
+        self._book.close(session.id)
+        for child in session.children:
+            self.cancel_soon(child)
+        session.retired.set()
+
+    async def _tidy(self, session: Session) -> None:
+        kept = self._services.policy().storage.checkpoints_kept
+        if session.error is not None or session.journal.seq < ROWS_MIN:
+            return
+        try:
+            rewrite = retain(await self._services.store.load(session.id), kept)
+            if rewrite is not None:
+                await self._services.checkpoint.commit(rewrite)
+        except StoreError:
+            return  # somebody goes on with it already, or the store fails: nothing is lost
+
+    # ------------------------------------------------------------ ending
+
+    def cancel_soon(self, session_id: str) -> None:
+        """Cut an active session off; its life settles what is open."""
+        session = self.active.get(session_id)
+        if session is not None and not self.closing:
+            session.cut_off(Cut("cancelled"))
+
+    def give_up_body(self, session_id: str, what: str) -> None:
+        """A body does not end: leave it behind, so that the session can go on."""
+        session = self.active.get(session_id)
+        if session is not None:
+            session.emit(CallStuck(session_id=session_id, at_ms=session.now_ms(), tool=what))
+        try:
+            self._supervisor().kill_child(session_id, f"{what} did not end when it was cancelled")
+        except (ChildNotFound, SupervisorGone):
+            return
+
+    def gave_up(self, session_id: str, reason: ExitReason) -> None:
+        """The supervisor restarts this session no more: hand it over."""
+        session = self.active.get(session_id)
+        if session is None or self.closing:
+            return
+        self.start_aside(f"{session_id}!", partial(self._bury, session, reason))
+
+    async def _bury(self, session: Session, reason: ExitReason, ctx: Context[object]) -> None:
+        """Store that a session is handed over since its actor keeps dying; tell it in any case."""
+        trouble = Trouble(
+            reason="restarts", detail=describe(reason), step="the session's own actor"
+        )
+        try:
+            await session.journal.recover(await self._services.store.head(session.id))
+            await Life(session).settle("the session is handed over to a person")
+            outcome = session.handed_over(trouble)
+            await session.end(outcome).wait()
+        except Exception as error:  # noqa: BLE001 - whatever fails here, the outcome is told
+            unsaved = session.unsaved_text(error)
+            outcome = session.handed_over(trouble, unsaved=unsaved)
+            session.journal.abandon(StoreFailed(f"session {session.id}: {error}"))
+        session.announce(outcome)
+        self._retire(session)
+
+    def close(self) -> None:
+        """The runtime is gone: tell whoever still waits for a session of it."""
+        for session in tuple(self.active.values()):
+            if not session.ended.is_set():
+                session.lose(RuntimeClosed(f"session {session.id} goes on in another runtime"))
+
+    def start_aside(self, name: str, start: Callable[[Context[object]], Awaitable[object]]) -> None:
+        """Run a short job beside the sessions, once; nothing where the pool is not running."""
+        spec = ChildSpec(id=name, start=start, restart=RestartType.TEMPORARY)
+        try:
+            self._supervisor().start_child_soon(spec)
+        except (AlreadyStarted, SupervisorGone, ActorGone):
+            return
