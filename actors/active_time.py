@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from ..supervisor import Timer, Timers
 from ..supervisor.clock import Clock
-from .budget import Account
+from .budget import ACTIVE_SECONDS, Account
 
 _EPSILON_S = 1e-6
 
@@ -36,25 +36,28 @@ class ActiveTime:
         """A body begins."""
         self._book()
         self._running += 1
-        self._arm()
+        if self._limited:
+            self._arm()
 
     def leave(self) -> None:
         """A body has ended."""
         self._book()
         self._running -= 1
-        self._arm()
+        if self._limited:
+            self._arm()
 
     def _book(self) -> None:
         now = self._clock.now()
         if self._running:
-            self._account.book(active_seconds=max(0.0, now - self._booked_at) * self._running)
+            passed_s = max(0.0, now - self._booked_at) * self._running
+            self._account.add(ACTIVE_SECONDS, passed_s)
         self._booked_at = now
 
     def _arm(self) -> None:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-        if self._limited and self._running:
+        if self._running:
             left_s = max(0.0, self._account.left("active_seconds")) / self._running
             self._timer = self._timers.after(left_s, self._due)
 

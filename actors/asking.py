@@ -8,7 +8,7 @@ from ..stores.records import Answered, Noted, Retried, Usage
 from ..supervisor.classify import classify
 from ..supervisor.decide import HandOver, History, Retry, decide
 from ..supervisor.failure import MODEL_TRAITS, Failure
-from .budget import Refusal, Reservation
+from .budget import COST_USD, MODEL_CALLS, RETRIES, TOKENS, Amounts, Refusal, Reservation
 from .dossier import Trouble, over_budget
 from .events import (
     BudgetSoft,
@@ -25,6 +25,9 @@ from .work import CutOff, Work, pause
 
 OUTPUT_TOKENS_MAX = 4096
 """What one answer is taken to need at most, for a model that does not say."""
+
+_FIRST: Amounts = ((MODEL_CALLS, 1),)
+_AGAIN: Amounts = ((MODEL_CALLS, 1), (RETRIES, 1))
 
 
 class Asking:
@@ -93,9 +96,7 @@ class Asking:
     def _reserve(self, *, first: bool) -> Reservation | Refusal:
         """Set aside what this request may cost at most."""
         account = self._session.account
-        amounts: dict[str, float] = {"model_calls": 1}
-        if not first:
-            amounts["retries"] = 1
+        amounts = _FIRST if first else _AGAIN
         if self._metered:
             prompt = self._session.state.conversation.tokens
             self._answer_max = answer_max(
@@ -105,11 +106,11 @@ class Asking:
                 account.left("cost_usd"),
                 self._prices,
             )
-            amounts["tokens"] = prompt + self._answer_max
+            amounts = (*amounts, (TOKENS, prompt + self._answer_max))
             if self._prices is not None:
                 usage = Usage(int(prompt), self._answer_max)
-                amounts["cost_usd"] = self._prices.cost_usd(usage)
-        return account.reserve(**amounts)
+                amounts = (*amounts, (COST_USD, self._prices.cost_usd(usage)))
+        return account.hold(amounts)
 
     # ------------------------------------------------------------ one attempt
 
@@ -126,7 +127,7 @@ class Asking:
                 what=f"model {self._name}",
             )
             usage = self._priced(reply.usage)
-            return msgspec.structs.replace(reply, usage=usage)
+            return reply if usage is reply.usage else msgspec.structs.replace(reply, usage=usage)
         except Exception as error:
             usage = self._priced(getattr(error, "usage", None) or Usage())
             raise
@@ -135,13 +136,14 @@ class Asking:
             self._settle(reserved, attempt, usage)
 
     def _settle(self, reserved: Reservation, attempt: int, usage: Usage) -> None:
-        self._session.account.settle(
-            reserved,
-            model_calls=1,
-            retries=1 if attempt > 1 else 0,
-            tokens=usage.tokens,
-            cost_usd=usage.cost_usd,
-        )
+        account = self._session.account
+        if account.release(reserved):
+            account.add(MODEL_CALLS, 1)
+            account.add(TOKENS, usage.tokens)
+            if usage.cost_usd:
+                account.add(COST_USD, usage.cost_usd)
+            if attempt > 1:
+                account.add(RETRIES, 1)
 
     def _request(self, attempt: int) -> ModelRequest:
         session = self._session

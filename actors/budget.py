@@ -26,7 +26,13 @@ LIMITS = (
 """Names of the limits, in the order of the fields of `Spent`."""
 
 INDEX: Mapping[str, int] = {name: index for index, name in enumerate(LIMITS)}
-TIMES = frozenset({"seconds", "active_seconds"})
+SECONDS, ACTIVE_SECONDS, STEPS, MODEL_CALLS, TOOL_CALLS, TOKENS, COST_USD, RETRIES, _ = range(9)
+"""Places of the limits, for the step path: there a name is not looked up again each time."""
+
+Amounts = tuple[tuple[int, float], ...]
+"""What to set aside, by place."""
+
+_TIMES_END = 2
 
 
 class Budget(Struct, frozen=True, kw_only=True):
@@ -58,6 +64,18 @@ class Budget(Struct, frozen=True, kw_only=True):
         for name in LIMITS:
             _check(name, getattr(self, name))
 
+    @classmethod
+    def only(cls, **limits: float) -> "Budget":
+        """Return a budget with these limits and no others; for groups and tenants.
+
+        Raises:
+            UsageError: a limit of this name does not exist, or its value is impossible.
+        """
+        unknown = [name for name in limits if name not in LIMITS]
+        if unknown:
+            raise UsageError(f"budget has no limit {unknown[0]!r}; it has {', '.join(LIMITS)}")
+        return budget_from(limits)
+
     def limits(self) -> dict[str, float]:
         """Return the limits that are set, by name."""
         values = ((name, getattr(self, name)) for name in LIMITS)
@@ -85,7 +103,7 @@ class Reservation(Struct):
     """Amounts set aside on an account and all those above it, until settled."""
 
     account: "Account"
-    amounts: tuple[tuple[int, float], ...]
+    amounts: Amounts
     open: bool = True
 
 
@@ -96,7 +114,18 @@ class Account:
     reserved and not yet settled. What is booked here is booked once on each account above.
     """
 
-    __slots__ = ("budget", "caps", "chain", "held", "name", "own", "soft_told", "sums_time", "used")
+    __slots__ = (
+        "budget",
+        "capped",
+        "caps",
+        "chain",
+        "held",
+        "name",
+        "own",
+        "soft_told",
+        "sums_time",
+        "used",
+    )
 
     def __init__(
         self,
@@ -108,7 +137,8 @@ class Account:
     ) -> None:
         self.name = name
         self.budget = budget
-        self.caps = tuple(getattr(budget, limit) for limit in LIMITS)
+        self.caps: tuple[float | None, ...] = tuple(getattr(budget, limit) for limit in LIMITS)
+        self.capped = tuple((i, cap) for i, cap in enumerate(self.caps) if cap is not None)
         # Groups and tenants add up the seconds below them; a parent session's clock runs by itself.
         self.sums_time = name.startswith(("group ", "tenant "))
         self.chain = (self, *unique(above for parent in parents for above in parent.chain))
@@ -119,17 +149,29 @@ class Account:
 
     def reserve(self, **amounts: float) -> Reservation | Refusal:
         """Set amounts aside on the whole chain, or on none of it."""
-        indexed = tuple((INDEX[name], amount) for name, amount in amounts.items() if amount)
+        return self.hold(tuple((INDEX[name], each) for name, each in amounts.items() if each))
+
+    def hold(self, amounts: Amounts) -> Reservation | Refusal:
+        """Reserve, by place."""
         for account in self.chain:
-            refusal = account.refusal(indexed)
-            if refusal:
+            refusal = account.refusal(amounts)
+            if refusal is not None:
                 return refusal
         for account in self.chain:
-            for index, amount in indexed:
+            for index, amount in amounts:
                 account.held[index] += amount
-        return Reservation(self, indexed)
+        return Reservation(self, amounts)
 
-    def refusal(self, amounts: tuple[tuple[int, float], ...]) -> Refusal | None:
+    def take(self, index: int) -> Refusal | None:
+        """Reserve and book one of something that is certain to be consumed."""
+        for account in self.chain:
+            cap = account.caps[index]
+            if cap is not None and account.used[index] + account.held[index] + 1 > cap + 1e-9:
+                return Refusal(LIMITS[index], account.name, account.used[index], cap)
+        self.add(index, 1)
+        return None
+
+    def refusal(self, amounts: Amounts) -> Refusal | None:
         """Return why these amounts do not fit on this account, if they do not."""
         for index, amount in amounts:
             cap = self.caps[index]
@@ -140,32 +182,45 @@ class Account:
 
     def settle(self, reservation: Reservation, **actual: float) -> None:
         """Give a reservation back and book what was really consumed; a second call does nothing."""
+        if self.release(reservation):
+            self.book(**actual)
+
+    def release(self, reservation: Reservation) -> bool:
+        """Give a reservation back; False where that was done before."""
         if not reservation.open:
-            return
+            return False
         reservation.open = False
         for account in self.chain:
             for index, amount in reservation.amounts:
                 account.held[index] = max(0.0, account.held[index] - amount)
-        self.book(**actual)
+        return True
 
     def book(self, **actual: float) -> None:
         """Book consumption that has happened, whether or not it still fits."""
         for name, amount in actual.items():
-            index = INDEX[name]
-            self.own[index] += amount
-            for account in self.chain:
-                if account is self or name not in TIMES or account.sums_time:
-                    account.used[index] += amount
+            self.add(INDEX[name], amount)
+
+    def add(self, index: int, amount: float) -> None:
+        """Book one kind of consumption, by place."""
+        self.own[index] += amount
+        for account in self.chain:
+            if index >= _TIMES_END or account is self or account.sums_time:
+                account.used[index] += amount
 
     def adopt(self, spent: Spent) -> None:
         """Count what a session below consumed before its account was opened here."""
         for index, amount in enumerate(_values(spent)):
-            if self.sums_time or LIMITS[index] not in TIMES:
+            if self.sums_time or index >= _TIMES_END:
                 self.used[index] += amount
 
     def left(self, limit: str) -> float:
         """Return what is left of a limit over the whole chain; infinity where there is none."""
-        return min((account.own_left(INDEX[limit]) for account in self.chain), default=math.inf)
+        index = INDEX[limit]
+        left = math.inf
+        for account in self.chain:
+            if account.caps[index] is not None:
+                left = min(left, account.own_left(index))
+        return left
 
     def own_left(self, index: int) -> float:
         cap = self.caps[index]
@@ -186,8 +241,8 @@ class Account:
         """Return limits of the chain whose soft share has been used, each once."""
         found: list[Refusal] = []
         for account in self.chain:
-            for index, cap in enumerate(account.caps):
-                if cap is None or account.used[index] < share * cap:
+            for index, cap in account.capped:
+                if account.used[index] < share * cap:
                     continue
                 told = f"{account.name}:{LIMITS[index]}"
                 if told not in self.soft_told:
@@ -198,9 +253,16 @@ class Account:
     def spent(self) -> Spent:
         """Return the holder's own consumption as a record."""
         own = self.own
-        steps, model_calls, tool_calls, tokens = (int(value) for value in own[2:6])
         return Spent(
-            own[0], own[1], steps, model_calls, tool_calls, tokens, own[6], int(own[7]), int(own[8])
+            own[0],
+            own[1],
+            int(own[2]),
+            int(own[3]),
+            int(own[4]),
+            int(own[5]),
+            own[6],
+            int(own[7]),
+            int(own[8]),
         )
 
 

@@ -8,7 +8,7 @@ is in doubt, and a tool not marked safe never runs a second time to find out.
 import anyio
 
 from ..stores.records import Resulted
-from .budget import Refusal
+from .budget import STEPS, Refusal
 from .conversation import Turn
 from .dossier import Trouble, over_budget
 from .events import CallFinished
@@ -75,11 +75,7 @@ class Calling:
         session.stepped_n = turn.answered.n
         if any(turn.results) or any(n == turn.answered.n for n, _ in session.state.ledger):
             return None  # begun, and booked, in an earlier life
-        reserved = session.account.reserve(steps=1)
-        if isinstance(reserved, Refusal):
-            return reserved
-        session.account.settle(reserved, steps=1)
-        return None
+        return session.account.take(STEPS)
 
     def _wave(self, turn: Turn, first: int) -> list[int]:
         calls = turn.answered.calls

@@ -8,7 +8,7 @@ from ..supervisor.decide import Directive, History, Retry, decide
 from ..supervisor.errors import ErrorClass
 from ..supervisor.failure import Failure
 from .agent import subsessions
-from .budget import Budget, Refusal
+from .budget import TOOL_CALLS, Budget, Refusal
 from .context import CallContext, calling
 from .events import CallStarted, RetryScheduled
 from .outcome import Outcome
@@ -43,14 +43,9 @@ class Executing:
         first_at = clock.now()
         attempt = call.attempt
         while True:
-            reserved = self._session.account.reserve(
-                tool_calls=1, retries=0 if attempt == call.attempt else 1
-            )
-            if isinstance(reserved, Refusal):
-                return spent(reserved, call.step, call.digest)
-            self._session.account.settle(
-                reserved, tool_calls=1, retries=0 if attempt == call.attempt else 1
-            )
+            refusal = self._book(again=attempt != call.attempt)
+            if refusal is not None:
+                return spent(refusal, call.step, call.digest)
             await self._intend(call, attempt)
             now = _Attempt(clock.now())
             self._session.active.enter()
@@ -69,6 +64,16 @@ class Executing:
             if ended is not None:
                 return ended
             attempt += 1
+
+    def _book(self, *, again: bool) -> Refusal | None:
+        account = self._session.account
+        if not again:
+            return account.take(TOOL_CALLS)
+        reserved = account.reserve(tool_calls=1, retries=1)
+        if isinstance(reserved, Refusal):
+            return reserved
+        account.settle(reserved, tool_calls=1, retries=1)
+        return None
 
     async def _intend(self, call: Prepared, attempt: int) -> None:
         """Make the intent durable; a read needs none, repeating it does no harm."""

@@ -9,7 +9,7 @@ from ..supervisor.decide import Conclude, Correct, Directive, HandOver, History,
 from ..supervisor.errors import ErrorClass, InvalidArgument
 from ..supervisor.failure import Failure, Traits
 from .arguments import digest
-from .budget import Refusal
+from .budget import INDEX, Refusal
 from .conversation import Turn
 from .dossier import Trouble, over_budget
 from .session import Session
@@ -259,11 +259,7 @@ def _state(failure: Failure, traits: Traits, directive: Directive, *, ran: bool)
 
 
 def _book_correction(session: Session) -> Refusal | None:
-    reserved = session.account.reserve(corrections=1)
-    if isinstance(reserved, Refusal):
-        return reserved
-    session.account.settle(reserved, corrections=1)
-    return None
+    return session.account.take(INDEX["corrections"])
 
 
 def interrupted(digest: str, *, safe: bool, still_running: bool = False) -> Ended:

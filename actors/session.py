@@ -14,7 +14,7 @@ from ..stores.records import Booked, Ended, JournalEntry, Resulted, SessionStatu
 from ..supervisor.errors import UkemiError
 from .active_time import ActiveTime
 from .agent import InstalledAgent
-from .budget import Account
+from .budget import SECONDS, Account
 from .bus import Channel
 from .dossier import Trouble, hand_over
 from .events import CheckpointStored, Event, ended
@@ -109,7 +109,7 @@ class Session:
         """Book the seconds since the last booking."""
         if self._booked_at is not None:
             now = self.services.clock.now()
-            self.account.book(seconds=max(0.0, now - self._booked_at))
+            self.account.add(SECONDS, max(0.0, now - self._booked_at))
             self._booked_at = now
 
     def spent(self) -> Spent:
