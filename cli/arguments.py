@@ -5,7 +5,7 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import Any, NoReturn, get_args
 
-from ..actors.budget import LIMITS, TIMES, Budget
+from ..actors.budget import LIMITS, Budget
 from ..stores.records import SessionStatus
 from ..supervisor.errors import UsageError
 
@@ -13,6 +13,8 @@ DESCRIPTION = "Supervised LLM agent sessions: they fail safely, and go on where 
 EPILOG = """exit status: 0 done (run, resume: completed), 1 did not complete or id unknown,
 2 wrong usage or unreadable file"""
 NONE_WORDS = ("none", "None")
+FRACTIONS = ("seconds", "active_seconds", "cost_usd")
+"""Limits that are no counts."""
 
 
 class Parser(argparse.ArgumentParser):
@@ -197,6 +199,6 @@ def _number(name: str, value: str) -> float | None:
         number = math.nan
     if not math.isfinite(number):
         raise UsageError(f"budget {name}={value!r} must be a number, or none")
-    if name in TIMES or name == "cost_usd" or number != int(number):
+    if name in FRACTIONS or number != int(number):
         return number
     return int(number)

@@ -1,0 +1,119 @@
+"""Words on the command line: what they mean, and what is refused with which words."""
+
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from ukemi import Budget, UsageError
+from ukemi.cli.arguments import budget_of, make_parser, spread_budgets
+
+Ukemi = Callable[..., Any]
+
+BUDGETS = [
+    ([], None),
+    (["steps=20"], Budget(steps=20)),
+    (["steps=20", "seconds=1.5"], Budget(steps=20, seconds=1.5)),
+    (["steps=20,tokens=7"], Budget(steps=20, tokens=7)),
+    (["seconds=none"], Budget(seconds=None)),
+    (["steps=0"], Budget(steps=0)),
+    (["cost_usd=2"], Budget(cost_usd=2.0)),
+]
+
+BAD_BUDGETS = [
+    ("steps", "'steps' is no limit"),
+    ("steps=", "steps='' must be a number"),
+    ("steps=many", "steps='many' must be a number"),
+    ("steps=nan", "steps='nan' must be a number"),
+    ("steps=inf", "steps='inf' must be a number"),
+    ("steps=-1", "steps=-1 must be zero or more"),
+    ("stepz=1", "'stepz' is unknown; limits are: seconds, active_seconds, steps"),
+]
+
+
+@pytest.mark.parametrize(("words", "budget"), BUDGETS)
+def test_limits_make_a_budget(words: list[str], budget: Budget | None) -> None:
+    assert budget_of(words) == budget
+
+
+@pytest.mark.parametrize(("word", "said"), BAD_BUDGETS)
+def test_an_impossible_limit_is_refused_by_name(word: str, said: str) -> None:
+    with pytest.raises(UsageError, match=said):
+        budget_of([word])
+
+
+SPREAD = [
+    (["--budget", "steps=1", "seconds=2"], ["--budget", "steps=1", "--budget", "seconds=2"]),
+    (["--budget", "steps=1", "m:a", "steps=2"], ["--budget", "steps=1", "m:a", "steps=2"]),
+    (["run", "m:a", "steps=1"], ["run", "m:a", "steps=1"]),
+    (["--budget", "steps=1", "--budget", "steps=2"], ["--budget", "steps=1"] * 2),
+    (["--budget"], ["--budget"]),
+]
+
+
+@pytest.mark.parametrize(("typed", "spread"), SPREAD)
+def test_one_option_takes_several_limits_and_nothing_else(
+    typed: list[str], spread: list[str]
+) -> None:
+    found = spread_budgets(typed)
+    assert [w.replace("steps=2", "steps=1") for w in found] == [
+        w.replace("steps=2", "steps=1") for w in spread
+    ]
+
+
+def test_the_store_is_named_everywhere_or_comes_from_the_environment() -> None:
+    parser = make_parser("1", "from-environment.db")
+    for words in (["sessions"], ["show", "s"], ["log", "s"], ["run", "m:a", "t"], ["resume", "m"]):
+        assert parser.parse_args(words).store == "from-environment.db"
+        assert parser.parse_args([*words, "--store", "x.db"]).store == "x.db"
+    assert parser.parse_args(["demo"]).store is None  # a new one of its own
+
+
+WRONG = [
+    ([], "COMMAND"),
+    (["fly"], "invalid choice: 'fly'"),
+    (["show"], "required: ID"),
+    (["run", "m:a"], "required: TASK"),
+    (["sessions", "--status", "odd"], "invalid choice: 'odd'"),
+    (["sessions", "--limit", "x"], "invalid int value: 'x'"),
+    (["sessions", "--limit", "0"], "--limit 0 must be at least 1"),
+    (["show", "s", "--checkpoint", "-1"], "--checkpoint -1 must not be negative"),
+    (["log", "s", "--sto", "x"], "unrecognized arguments"),
+]
+
+
+@pytest.mark.parametrize(("words", "said"), WRONG, ids=[" ".join(w) or "none" for w, _ in WRONG])
+def test_wrong_usage_is_status_2_and_says_what_was_wrong(
+    ukemi: Ukemi, words: list[str], said: str
+) -> None:
+    ran = ukemi(*words)
+    assert (ran.status, ran.out) == (2, "")
+    assert said in ran.err
+
+
+@pytest.mark.parametrize("command", ["demo", "run", "resume", "sessions", "show", "log"])
+def test_every_command_explains_itself(ukemi: Ukemi, command: str) -> None:
+    ran = ukemi(command, "--help")
+    assert ran.status == 0
+    assert ran.out.startswith(f"usage: ukemi {command}")
+    assert "--json" in ran.out
+    assert "--store" in ran.out
+    assert "--worker" not in ran.out  # for the demo's own use
+
+
+def test_the_version_is_the_packages(ukemi: Ukemi) -> None:
+    import ukemi as package
+
+    ran = ukemi("--version")
+    assert (ran.status, ran.out) == (0, f"ukemi {package.__version__}\n")
+
+
+def test_python_m_is_the_same_command() -> None:
+    import subprocess
+
+    ended = subprocess.run(
+        [sys.executable, "-m", "ukemi", "--version"], capture_output=True, text=True, check=False
+    )
+    assert (ended.returncode, ended.stderr) == (0, "")
+    assert ended.stdout.startswith("ukemi ")
