@@ -1,7 +1,8 @@
 """Ukemi: Erlang-style supervision for LLM agent sessions.
 
-What a user needs comes from here; tools and models that ship with it from `ukemi.tools` and
-`ukemi.models`, supervision without agents from `ukemi.supervisor`.
+What most users need comes from here; tools and models that ship with it from `ukemi.tools` and
+`ukemi.models`, events and messages from `ukemi.actors`, stores from `ukemi.stores`, supervision
+without agents from `ukemi.supervisor`.
 """
 
 from .actors.agent import Agent
@@ -13,6 +14,17 @@ from .actors.model import Model, ModelReply, ModelRequest, Prices
 from .actors.outcome import Completed, Dossier, HandedOver, Outcome, Stopped
 from .actors.runtime import Runtime
 from .actors.tools import Tool, tool
+from .stores.base import (
+    CheckpointUnknown,
+    Fenced,
+    SessionDamaged,
+    SessionExists,
+    SessionOwned,
+    SessionUnknown,
+    StoreError,
+    StoreFailed,
+    StoreUnusable,
+)
 from .supervisor.classify import classify
 from .supervisor.errors import (
     BusinessRejected,
@@ -32,7 +44,7 @@ from .supervisor.errors import (
     UsageError,
 )
 from .supervisor.failure import Failure, Traits
-from .supervisor.policy import Policy
+from .supervisor.policy import Policy, RetryPolicy
 
 __version__ = "0.1.0"
 
@@ -42,6 +54,7 @@ __all__ = [
     "BusinessRejected",
     "CallContext",
     "Checkpoint",
+    "CheckpointUnknown",
     "Completed",
     "ContentRefused",
     "ContextOverflow",
@@ -49,6 +62,7 @@ __all__ = [
     "ErrorClass",
     "Failed",
     "Failure",
+    "Fenced",
     "HandedOver",
     "InDoubtTimeout",
     "Inspection",
@@ -63,9 +77,17 @@ __all__ = [
     "Prices",
     "RateLimited",
     "ResourceExhausted",
+    "RetryPolicy",
     "Runtime",
+    "SessionDamaged",
+    "SessionExists",
     "SessionHandle",
+    "SessionOwned",
+    "SessionUnknown",
     "Stopped",
+    "StoreError",
+    "StoreFailed",
+    "StoreUnusable",
     "Tool",
     "ToolBug",
     "Traits",

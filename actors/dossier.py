@@ -50,6 +50,8 @@ def hand_over(
     """Return the outcome with its dossier; all five parts are always filled."""
     failure = trouble.failure
     error = f"{failure.type_name}: {failure.message}" if failure else trouble.detail
+    if failure is not None and failure.traceback:
+        error = f"{error}\n{failure.traceback}"
     dossier = Dossier(
         failed_step=trouble.step,
         input=(trouble.input or "no arguments")[:TEXT_MAX],

@@ -14,11 +14,15 @@ from ..supervisor.failure import Failure
 from .asking import Asking
 from .calling import Calling
 from .dossier import Trouble, over_budget
+from .events import AlertRaised
 from .model import UserMessage
 from .outcome import Completed, Outcome, Stopped, outcome_from_data
 from .session import Session
 from .state import AskModel, Finish, Rest, RunCall, next_step
 from .work import Cut, Superseded, Work
+
+ALERTING = frozenset({"permission", "bug"})
+"""Reasons that concern more than this session: somebody has to mend something."""
 
 CUT_ANSWERS_MAX = 3
 """Answers in a row that end at the output limit before a person is asked."""
@@ -104,6 +108,9 @@ class Life:
         if trouble.inherited and isinstance(session.state.conversation.last, UserMessage):
             # The user has spoken since the call was cut off; the question stays open beside it.
             return None
+        if trouble.reason in ALERTING:
+            text = f"{trouble.step}: {trouble.detail}"
+            session.emit(AlertRaised(session_id=session.id, at_ms=session.now_ms(), text=text))
         return session.handed_over(trouble)
 
     def _as_it_was(self) -> Outcome:

@@ -80,7 +80,7 @@ class Runtime:
         clock: where times come from.
         ids: where names of new sessions come from.
         secrets: values for the parameters that tools name in their ``secrets`` mark.
-        groups: budgets shared by all sessions of a group, by name.
+        groups: budgets shared by all sessions of a group, by name; `Budget.only` has no defaults.
         tenants: budgets shared by all sessions of a tenant, by name.
         durability: ``full`` survives power loss; ``normal`` survives the death of the process.
         lease_s: seconds after which other processes may take over what this one stopped renewing.

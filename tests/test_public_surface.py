@@ -13,6 +13,7 @@ import pytest
 from virtual_time import VIRTUAL_BACKENDS, virtual_backend
 
 import ukemi
+import ukemi.actors
 import ukemi.models
 import ukemi.supervisor
 import ukemi.tools
@@ -48,8 +49,15 @@ UKEMI = """
 Agent Budget BusinessRejected CallContext Checkpoint Completed ContentRefused ContextOverflow Dossier
 ErrorClass Failed Failure HandedOver InDoubtTimeout Inspection InvalidArgument Model ModelReply
 ModelRequest Outcome PermissionDenied PlanningFailure Policy Prices RateLimited ResourceExhausted
-Runtime SessionHandle Stopped Tool ToolBug Traits TransientError UkemiError UsageError classify
-current tool
+RetryPolicy Runtime SessionHandle Stopped Tool ToolBug Traits TransientError UkemiError UsageError classify
+current tool CheckpointUnknown Fenced SessionDamaged SessionExists SessionOwned
+SessionUnknown StoreError StoreFailed StoreUnusable
+"""
+ACTORS = """
+AlertRaised AssistantMessage BudgetSoft CallFinished CallLate CallStarted CallStuck
+CheckpointStored Event EventsDropped Message MessageReceived ModelAnswered ModelAsked
+ModelPiece ModelSuperseded NoteMessage RetryScheduled SessionCompleted SessionHandedOver SessionRestarted
+SessionResumed SessionStarted SessionStopped ToolMessage ToolSchema UserMessage event_to_data
 """
 MODELS = """
 AnswerError AnthropicModel Hang OpenAIModel Pieces Reply Script ScriptExhausted ScriptedModel call
@@ -69,8 +77,8 @@ def anyio_backend(request: pytest.FixtureRequest) -> tuple[str, dict[str, Any]]:
 
 @pytest.mark.parametrize(
     ("module", "names"),
-    [(ukemi, UKEMI), (ukemi.models, MODELS), (ukemi.tools, TOOLS)],
-    ids=["ukemi", "ukemi.models", "ukemi.tools"],
+    [(ukemi, UKEMI), (ukemi.actors, ACTORS), (ukemi.models, MODELS), (ukemi.tools, TOOLS)],
+    ids=["ukemi", "ukemi.actors", "ukemi.models", "ukemi.tools"],
 )
 def test_public_names_are_these(module: ModuleType, names: str) -> None:
     """A name that comes or goes is a decision, written down here."""
