@@ -182,6 +182,8 @@ class Sessions:
             dead |= {head.owner}  # its lease may last; it cannot come back
         if head.facts.parent is not None:
             await self._parent_first(head.facts.parent, dead)
+        # Read it first: what cannot be read here stays with whoever can.
+        stored = await services.store.load(session_id)
         claim = Claim(
             session_id=session_id,
             owner=services.ownership.owner,
@@ -189,7 +191,8 @@ class Sessions:
             dead=dead,
         )
         done = await services.checkpoint.commit(claim)
-        stored = await services.store.load(session_id)
+        if done.seq != stored.head.seq:
+            stored = await services.store.load(session_id)
         state = fold(session_id, entries_of(stored))
         limits = state.opened.limits if state.opened else {}
         account = self._open_account(
