@@ -95,6 +95,9 @@ class Batch:
                 missing[session_id] = None
         if missing:
             self._read(list(missing))
+        for session_id, damage in list(self.known.damaged.items()):
+            if session_id in places:
+                places[session_id].damaged = damage
 
     def _read(self, session_ids: Sequence[str]) -> None:
         known = self.known
@@ -130,8 +133,6 @@ class Batch:
         place = self.known.places.get(session_id)
         if place is None:
             raise SessionUnknown(f"no session {session_id} in this store")
-        if self.known.damaged:
-            place.damaged = self.known.damaged.get(session_id, place.damaged)
         return place
 
     def is_gathered(self, place: SqlitePlace) -> bool:
