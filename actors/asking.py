@@ -116,7 +116,8 @@ class Asking:
 
     async def _attempt(self, attempt: int, reserved: Reservation) -> ModelReply:
         session = self._session
-        await session.ensure_owned()
+        if not session.owned:
+            await session.ensure_owned()
         request = self._request(attempt)
         session.emit(ModelAsked(session_id=session.id, at_ms=session.now_ms(), attempt=attempt))
         usage = Usage()

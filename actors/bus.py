@@ -71,7 +71,7 @@ class Channel:
 
     def emit(self, event: Event) -> None:
         """Give an event to everybody who listens, and to the log."""
-        if self._recent is None or isinstance(self._recent[-1], ENDS):
+        if self._recent is None or type(self._recent[-1]) in ENDS:
             self._recent = deque(maxlen=RECENT_MAX)
         self._recent.append(event)
         for subscriber in self._subscribers:

@@ -28,7 +28,15 @@ class Calling:
         self._preparing = Preparing(session)
         self._executing = Executing(session, work)
         self._trouble: Trouble | None = None
-        self.doing = "start"
+        self._doing: tuple[Turn, int] | None = None
+
+    @property
+    def doing(self) -> str:
+        """What was begun last, in words."""
+        if self._doing is None:
+            return "start"
+        turn, index = self._doing
+        return f"call {turn.answered.n}.{index} {turn.answered.calls[index].name}"
 
     async def run(self, step: RunCall) -> Trouble | None:
         """Run the next calls of the open message, side by side where their tools allow it.
@@ -87,7 +95,7 @@ class Calling:
 
     async def _one(self, turn: Turn, index: int) -> None:
         """Bring one call to its result, and store it."""
-        self.doing = f"call {turn.answered.n}.{index} {turn.answered.calls[index].name}"
+        self._doing = (turn, index)
         prepared = self._preparing.prepare(turn, index)
         if isinstance(prepared, Ended):
             ended = prepared

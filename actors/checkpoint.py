@@ -27,6 +27,7 @@ from ..stores.base import (
 from ..supervisor import ActorGone, Context, MailboxFull, Ref, Reply
 from ..supervisor.clock import Clock
 from ..supervisor.errors import UkemiError
+from ..supervisor.loops import Loop, OneShot, current_loop
 
 BATCH_MAX = 1024
 """Writes in one transaction at most: bounds what a failing one can touch."""
@@ -68,6 +69,13 @@ class CheckpointActor:
         self._on_fault = on_fault
         self.ref: Ref[Commit] | None = None
         self.commits = 0
+        self._loop: Loop | None = None
+
+    def future(self) -> OneShot:
+        """Return a future of the loop that this actor serves."""
+        if self._loop is None:
+            self._loop = current_loop()
+        return self._loop.future()
 
     async def run(self, ctx: Context[Commit]) -> None:
         """Serve until the runtime stops; what waits at the end is still committed."""

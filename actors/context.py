@@ -4,8 +4,6 @@ The runtime sets it around each body. It is a context variable, so parallel bodi
 their threads each see their own.
 """
 
-from collections.abc import Generator
-from contextlib import contextmanager
 from contextvars import ContextVar
 
 from msgspec import Struct
@@ -55,11 +53,17 @@ def current_or_none() -> CallContext | None:
     return _current.get(None)
 
 
-@contextmanager
-def calling(context: CallContext) -> Generator[CallContext]:
+class calling:
     """Run a block as the body of this call."""
-    token = _current.set(context)
-    try:
-        yield context
-    finally:
-        _current.reset(token)
+
+    __slots__ = ("_context", "_token")
+
+    def __init__(self, context: CallContext) -> None:
+        self._context = context
+
+    def __enter__(self) -> CallContext:
+        self._token = _current.set(self._context)
+        return self._context
+
+    def __exit__(self, *exc: object) -> None:
+        _current.reset(self._token)

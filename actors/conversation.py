@@ -32,7 +32,7 @@ class Turn:
         self.missing -= 1
         return True
 
-    def messages(self) -> Iterator[Message]:
+    def messages(self) -> Iterator[ToolMessage]:
         """The results in the order of the calls."""
         for call, result in zip(self.answered.calls, self.results, strict=True):
             if result is not None:
@@ -49,7 +49,7 @@ class Conversation(Sequence[Message]):
 
     def __init__(self) -> None:
         self._messages: list[Message] = []
-        self._held: list[Message | Turn] = []
+        self._held: list[UserMessage | NoteMessage | Turn] = []
         self.open: list[Turn] = []
         self.assistant_count = 0
         self.tokens = 0.0
@@ -74,12 +74,12 @@ class Conversation(Sequence[Message]):
         """The last message, or None before the first."""
         return self._messages[-1] if self._messages else None
 
-    def say(self, message: Message) -> None:
+    def say(self, message: UserMessage | NoteMessage) -> None:
         """Add a message of the user or the runtime, behind the results that are still to come."""
         if self.open:
             self._held.append(message)
         else:
-            self._append(message)
+            self._append(message, len(message.text))
 
     def answer(self, answered: Answered) -> None:
         """Add a message of the model."""
@@ -110,7 +110,7 @@ class Conversation(Sequence[Message]):
     def _close(self, turn: Turn) -> None:
         """All results are there: put them behind their message, then what had to wait."""
         for message in turn.messages():
-            self._append(message)
+            self._append(message, len(message.content))
         while self._held:
             item = self._held.pop(0)
             if isinstance(item, Turn):
@@ -118,28 +118,22 @@ class Conversation(Sequence[Message]):
                 if item.missing or item in self.open:
                     return
             else:
-                self._append(item)
+                self._append(item, len(item.text))
 
     def _append_answer(self, turn: Turn) -> None:
         answered = turn.answered
         self.assistant_count += 1
+        chars = len(answered.text)
+        for call in answered.calls:
+            chars += len(call.arguments)
         self._append(
-            AssistantMessage(answered.text, answered.calls, answered.raw, answered.raw_format)
+            AssistantMessage(answered.text, answered.calls, answered.raw, answered.raw_format),
+            chars,
         )
         if answered.usage.tokens:
             # The provider has counted everything up to here.
             self.tokens = float(answered.usage.tokens)
 
-    def _append(self, message: Message) -> None:
+    def _append(self, message: Message, chars: int) -> None:
         self._messages.append(message)
-        self.tokens += _chars(message) * TOKENS_PER_CHAR
-
-
-def _chars(message: Message) -> int:
-    match message:
-        case UserMessage(text) | NoteMessage(text):
-            return len(text)
-        case ToolMessage():
-            return len(message.content)
-        case AssistantMessage():
-            return len(message.text) + sum(len(call.arguments) for call in message.calls)
+        self.tokens += chars * TOKENS_PER_CHAR

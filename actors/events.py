@@ -13,7 +13,7 @@ from ..stores.records import CallState
 from .outcome import Completed, HandedOver, Outcome, Stopped
 
 
-class _Event(Struct, frozen=True, tag_field="event", kw_only=True, omit_defaults=True):
+class _Event(Struct, frozen=True, tag_field="event", kw_only=True, omit_defaults=True, gc=False):
     """Base: which session, and when on the wall clock (for people; order is the order given)."""
 
     session_id: str

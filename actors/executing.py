@@ -15,6 +15,7 @@ from .outcome import Outcome
 from .preparing import Ended, Prepared, end_failed, interrupted, spent
 from .results import render_result
 from .session import Session
+from .state import CallId
 from .threads import LateOutcome
 from .work import CutOff, Superseded, TimedOut, Work, pause
 
@@ -22,12 +23,17 @@ from .work import CutOff, Superseded, TimedOut, Work, pause
 class _Attempt:
     """One attempt: when it began, and whether its body was entered."""
 
-    def __init__(self, began_at: float) -> None:
+    __slots__ = ("_began", "_call", "began_at", "entered")
+
+    def __init__(self, began_at: float, call: CallId, began: set[CallId]) -> None:
         self.began_at = began_at
         self.entered = False
+        self._call = call
+        self._began = began
 
     def enter(self) -> None:
         self.entered = True
+        self._began.add(self._call)
 
 
 class Executing:
@@ -47,7 +53,7 @@ class Executing:
             if refusal is not None:
                 return spent(refusal, call.step, call.digest)
             await self._intend(call, attempt)
-            now = _Attempt(clock.now())
+            now = _Attempt(clock.now(), (call.n, call.index), self._session.began)
             self._session.active.enter()
             try:
                 value = await self._run(call, attempt, now)
@@ -81,7 +87,8 @@ class Executing:
         if call.tool.marks.effect == "write":
             intent = Intended(call.n, call.index, call.tool.name, call.digest, attempt, call.key)
             await session.journal.append(intent, session.booked()).wait()
-        await session.ensure_owned()
+        if not session.owned:
+            await session.ensure_owned()
         session.emit(
             CallStarted(
                 session_id=session.id,
@@ -113,17 +120,12 @@ class Executing:
 
     async def _body(self, call: Prepared, now: _Attempt) -> object:
         session = self._session
-
-        def enter() -> None:
-            now.enter()
-            session.began.add((call.n, call.index))
-
         return await call.tool.call(
             call.arguments,
             key=call.key,
             secrets=session.installed.toolbox.secrets_for(call.tool),
             threads=session.services.threads,
-            on_start=enter,
+            on_start=now.enter,
         )
 
     def _context(
@@ -131,8 +133,7 @@ class Executing:
     ) -> CallContext:
         session = self._session
         left_s = session.account.left("seconds")
-        ends = [now.began_at + left for left in (limit_s, left_s) if left is not None]
-        deadline = min(ends, default=float("inf"))
+        deadline = now.began_at + (left_s if limit_s is None else min(limit_s, left_s))
         return CallContext(
             session_id=session.id,
             agent=session.installed.name,

@@ -6,13 +6,14 @@ wait for the next row that somebody needs stored.
 """
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
-import anyio
 from msgspec import Struct
 
 from ..stores.base import Append, Conflict, Done, Facts, Fenced, Head, StoreFailed, Written
 from ..stores.records import JournalEntry, Resulted, SessionStatus, encode_row
 from ..supervisor.errors import UkemiError
+from ..supervisor.loops import OneShot
 from .checkpoint import CheckpointActor
 from .state import SessionState
 
@@ -20,20 +21,26 @@ Blob = tuple[str, bytes]
 
 
 class Acknowledgement:
-    """Waits for one row; several may wait for the same."""
+    """Waits for one row; several may wait for the same.
 
-    __slots__ = ("_event", "error", "stored")
+    A future for each waiter: on the step path an event of anyio's costs several times as much.
+    """
 
-    def __init__(self) -> None:
-        self._event: anyio.Event | None = None
+    __slots__ = ("_future", "_waiters", "error", "stored")
+
+    def __init__(self, future: Callable[[], OneShot]) -> None:
+        self._future = future
+        self._waiters: list[OneShot] = []
         self.stored = False
         self.error: UkemiError | None = None
 
     def set(self, error: UkemiError | None) -> None:
         """The row is durable, or will not become so by itself."""
         self.stored, self.error = error is None, error
-        if self._event is not None:
-            self._event.set()
+        waiters, self._waiters = self._waiters, []
+        for waiter in waiters:
+            if not waiter.done():  # it is done where whoever waited was cancelled
+                waiter.set_result(None)
 
     async def wait(self) -> None:
         """Return once the row is durable.
@@ -42,8 +49,9 @@ class Acknowledgement:
             StoreError: it was refused, or the store failed for longer than it is waited for.
         """
         if not self.stored and self.error is None:
-            self._event = self._event or anyio.Event()
-            await self._event.wait()
+            waiter = self._future()
+            self._waiters.append(waiter)
+            await waiter
         if self.error is not None:
             raise self.error
 
@@ -128,7 +136,7 @@ class Journal:
         for entry in entries:
             self._state.apply(entry)
         if self._next is None:
-            self._next = Acknowledgement()
+            self._next = Acknowledgement(self._checkpoint.future)
         acknowledgement = self._next
         if self._flying is None:
             self._launch()
@@ -151,7 +159,9 @@ class Journal:
         if row is not None and head.seq >= row.append.seq:
             self._answered(row, Done(self.epoch, row.append.seq))
         elif row is not None:
-            row.acknowledgement = _fresh(row.acknowledgement)
+            if row.acknowledgement.error is not None:
+                # It has told its waiters; the next try needs a new one.
+                row.acknowledgement = Acknowledgement(self._checkpoint.future)
             self._submit(row)
         while self._flying is not None:
             await self._flying.acknowledgement.wait()
@@ -189,7 +199,7 @@ class Journal:
         self._submit(self._flying)
 
     def _submit(self, row: _Row) -> None:
-        self._checkpoint.submit(row.append, lambda written: self._answered(row, written))
+        self._checkpoint.submit(row.append, partial(self._answered, row))
 
     def _answered(self, row: _Row, written: Written) -> None:
         if row is not self._flying:
@@ -214,12 +224,9 @@ class Journal:
             self._next = None
 
 
-def _fresh(acknowledgement: Acknowledgement) -> Acknowledgement:
-    """A failed acknowledgement has told its waiters; the next try needs a new one."""
-    return Acknowledgement() if acknowledgement.error is not None else acknowledgement
-
-
 def _counter_after(entries: Sequence[JournalEntry], before: int) -> int:
     """The checkpoint counter once these entries are stored."""
-    reached = (entry.counter for entry in entries if isinstance(entry, Resulted))
-    return max(before, *reached, before)
+    for entry in entries:
+        if isinstance(entry, Resulted) and entry.counter > before:
+            before = entry.counter
+    return before

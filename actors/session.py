@@ -126,6 +126,11 @@ class Session:
 
     # ------------------------------------------------------------ owning
 
+    @property
+    def owned(self) -> bool:
+        """Whether this process certainly owns the session now; if not, see `ensure_owned`."""
+        return not self.journal.fenced and self.services.ownership.sure
+
     async def ensure_owned(self) -> None:
         """Return once this process certainly owns the session; before each request and each body.
 

@@ -31,6 +31,7 @@ from .model import AssistantMessage, NoteMessage, UserMessage
 CallId = tuple[int, int]
 """A call's identity in its session: number of the assistant message, index in it."""
 
+INVALID_ARGUMENT = ErrorClass.INVALID_ARGUMENT.value
 REJECTIONS = frozenset({ErrorClass.BUSINESS_REJECTED.value, ErrorClass.CONTENT_REFUSED.value})
 
 
@@ -73,6 +74,21 @@ class SessionState:
     def apply(self, entry: JournalEntry) -> None:
         """Fold one journal entry in."""
         match entry:
+            # Cases are tried in order; what each step brings comes first.
+            case Resulted():
+                self._resulted(entry)
+            case Answered():
+                self._count(entry.n)
+                self.finish = entry.finish
+                self.conversation.answer(entry)
+            case Intended():
+                self._intended(entry)
+            case Late():
+                self._late(entry)
+            case Ended():
+                self.status, self.outcome, self.spent = entry.status, entry.outcome, entry.spent
+            case Booked():
+                self.spent = entry.spent
             case Opened():
                 self.opened = entry
             case Said():
@@ -81,20 +97,6 @@ class SessionState:
                 self._count(entry.n)
                 self.notes.add(entry.about)
                 self.conversation.say(NoteMessage(entry.text))
-            case Answered():
-                self._count(entry.n)
-                self.finish = entry.finish
-                self.conversation.answer(entry)
-            case Intended():
-                self._intended(entry)
-            case Resulted():
-                self._resulted(entry)
-            case Late():
-                self._late(entry)
-            case Ended():
-                self.status, self.outcome, self.spent = entry.status, entry.outcome, entry.spent
-            case Booked():
-                self.spent = entry.spent
             case Retried():
                 pass  # a record for people; the attempt count is in the intent and the result
 
@@ -134,7 +136,7 @@ class SessionState:
 
     def _count_correction(self, tool: str, entry: Resulted) -> None:
         """Count calls the model had to amend in a row; a success of the tool ends its series."""
-        if entry.error_class == ErrorClass.INVALID_ARGUMENT.value:
+        if entry.error_class == INVALID_ARGUMENT:
             self.corrections[tool] = self.corrections.get(tool, 0) + 1
         elif entry.state == "succeeded":
             self.corrections.pop(tool, None)

@@ -65,7 +65,10 @@ class Toolbox:
 
     def secrets_for(self, tool: AnyTool) -> dict[str, str]:
         """Return the secrets that this tool names in its marks, and no other."""
-        return {name: self._secrets[name] for name in tool.marks.secrets if name in self._secrets}
+        named = tool.marks.secrets
+        if not named:
+            return {}
+        return {name: self._secrets[name] for name in named if name in self._secrets}
 
     def waves(self, calls: Sequence[ToolCall]) -> list[list[int]]:
         """Return which calls of one message run side by side, by index, wave after wave.

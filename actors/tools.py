@@ -112,12 +112,14 @@ class Tool(Generic[P, R_co]):
             TransientError: the body did not start, as in `Threads.run`.
             Exception: whatever the body raises.
         """
-        function = cast(Callable[..., object], self.__wrapped__)
-        given = {**arguments, **self._filled(key, secrets or {})}
+        function: Callable[..., Any] = self.__wrapped__
+        given = arguments
+        if self.marks.accepts_key or self.marks.secrets:
+            given = {**arguments, **self._filled(key, secrets or {})}
         if self.is_async:
             if on_start is not None:
                 on_start()
-            return await cast(Awaitable[object], function(**given))
+            return await function(**given)
         body = functools.partial(function, **given)
         pool = threads or Threads()
         try:
@@ -127,7 +129,7 @@ class Tool(Generic[P, R_co]):
                 pool.close()
         if inspect.isawaitable(result):
             # A plain wrapper around an async function: its body runs here.
-            return await cast(Awaitable[object], result)
+            return await cast("Awaitable[object]", result)
         return result
 
     def needs(self, parameter: str) -> bool:

@@ -67,8 +67,8 @@ class _Body:
 
     __slots__ = ("expired", "scope", "what")
 
-    def __init__(self, what: str) -> None:
-        self.scope = anyio.CancelScope()
+    def __init__(self, what: str, scope: anyio.CancelScope) -> None:
+        self.scope = scope
         self.what = what
         self.expired = False
 
@@ -85,6 +85,7 @@ class Work:
         self._on_stuck = on_stuck
         self._bodies: set[_Body] = set()
         self._graces: dict[_Body, Timer] = {}
+        self._scope: type[anyio.CancelScope] | None = None
         self.cut: Cut | None = None
         self.closed = False
 
@@ -108,7 +109,10 @@ class Work:
         """
         if self.cut is not None:
             raise CutOff(self.cut)
-        body = _Body(what)
+        if self._scope is None:
+            # The loop's own class: made from anyio's it is looked up, and initialised twice.
+            self._scope = type(anyio.CancelScope())
+        body = _Body(what, self._scope())
         timer = None
         if limit_s is not None:
             timer = self._timers.after(limit_s, lambda: self._expire(body))
@@ -137,9 +141,10 @@ class Work:
         self._bodies.discard(body)
         if timer is not None:
             timer.cancel()
-        grace = self._graces.pop(body, None)
-        if grace is not None:
-            grace.cancel()
+        if self._graces:
+            grace = self._graces.pop(body, None)
+            if grace is not None:
+                grace.cancel()
 
     def _explain(self, body: _Body, limit_s: float | None, error: Exception | None) -> None:
         """Raise what ended the body, where it was not the body itself."""
