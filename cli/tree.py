@@ -20,6 +20,10 @@ STATE_MARKS: dict[str, tuple[str, str, Colour | None]] = {
 }
 
 
+TEXT_MIN = 8
+"""Columns a text keeps in a tree that is deeper than the terminal is wide."""
+
+
 class Line(Struct, frozen=True):
     """One line of a tree: what gives way when it is too long, what must stay, what hangs below."""
 
@@ -149,8 +153,9 @@ def _draw(lines: Sequence[Line], indent: str, terminal: Terminal) -> Iterator[st
 
 def _drawn(line: Line, branch: str, terminal: Terminal) -> str:
     mark = f"{line.mark} " if line.mark else ""
-    fixed = f"  {line.fixed}" if line.fixed else ""
-    text = fit(line.text, max(width_left(terminal, branch, mark, fixed), 12))
+    room = width_left(terminal, branch, mark)
+    fixed = fit(f"  {line.fixed}", max(room - TEXT_MIN, TEXT_MIN)) if line.fixed else ""
+    text = fit(line.text, max(room - columns_of(fixed), TEXT_MIN))
     painted = terminal.paint(f"{mark}{text}", line.colour)
     return f"{terminal.paint(branch, 'grey')}{painted}{terminal.paint(fixed, 'grey')}"
 

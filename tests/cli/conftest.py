@@ -36,7 +36,7 @@ def ukemi(
     """Run a command in an empty folder, whose ``ukemi.db`` is the store."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("UKEMI_STORE", raising=False)
-    monkeypatch.setenv("COLUMNS", "100")
+    monkeypatch.setenv("COLUMNS", "120")
     monkeypatch.setattr(sys, "path", list(sys.path))
 
     def run(*words: str) -> Ran:

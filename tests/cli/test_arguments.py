@@ -11,7 +11,7 @@ from ukemi.cli.arguments import budget_of, make_parser, spread_budgets
 
 Ukemi = Callable[..., Any]
 
-BUDGETS = [
+BUDGETS: list[tuple[list[str], Budget | None]] = [
     ([], None),
     (["steps=20"], Budget(steps=20)),
     (["steps=20", "seconds=1.5"], Budget(steps=20, seconds=1.5)),
@@ -70,7 +70,7 @@ def test_the_store_is_named_everywhere_or_comes_from_the_environment() -> None:
     assert parser.parse_args(["demo"]).store is None  # a new one of its own
 
 
-WRONG = [
+WRONG: list[tuple[list[str], str]] = [
     ([], "COMMAND"),
     (["fly"], "invalid choice: 'fly'"),
     (["show"], "required: ID"),

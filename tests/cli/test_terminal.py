@@ -97,7 +97,7 @@ class Tty(io.StringIO):
         return True
 
 
-TERMINALS = [
+TERMINALS: list[tuple[str, io.StringIO, dict[str, str], Terminal]] = [
     ("a terminal has colours", Tty(), {"COLUMNS": "80"}, Terminal(80, True, True)),
     ("NO_COLOR is obeyed", Tty(), {"COLUMNS": "80", "NO_COLOR": "1"}, Terminal(80, False, True)),
     ("a dumb one has none", Tty(), {"COLUMNS": "80", "TERM": "dumb"}, Terminal(80, False, True)),

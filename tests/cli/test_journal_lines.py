@@ -1,0 +1,87 @@
+"""The journal, one line an entry: every kind, and the same as data."""
+
+import json
+from typing import get_args
+
+import msgspec
+import pytest
+
+from ukemi.actors.outcome import Completed, outcome_to_data
+from ukemi.cli.journal import entry_data, journal_line
+from ukemi.cli.stored import Numbered
+from ukemi.cli.terminal import Terminal, columns_of
+from ukemi.stores.records import (
+    Answered,
+    Booked,
+    Ended,
+    Intended,
+    JournalEntry,
+    Late,
+    Noted,
+    Opened,
+    Resulted,
+    Retried,
+    Said,
+    Spent,
+    ToolCall,
+)
+
+LINES: list[tuple[JournalEntry, str]] = [
+    (Opened("buyer", 1, limits={"steps": 3}), "open    agent buyer, limits steps=3"),
+    (Opened("buyer", 1), "open    agent buyer, limits none"),
+    (Said(1, "Order\nthree"), "user    1 Order three"),
+    (Noted(2, "finish up", "budget"), "note    2 finish up"),
+    (
+        Answered(3, "ok", (ToolCall("c", "stock", '{"sku":"A"}'),)),
+        'model   3 ok stock{"sku":"A"}',
+    ),
+    (Answered(3, "half", finish="length"), "model   3 [length] half"),
+    (Intended(3, 0, "place", "d", 2, "uk-1"), "intent  3.0 place, attempt 2, key uk-1"),
+    (Resulted(3, 0, 7, "12", attempts=2), "result  3.0 succeeded, 2 attempts: 12"),
+    (Resulted(3, 0, 7, "no", "failed", "bug"), "result  3.0 failed (bug): no"),
+    (Resulted(3, 0, 7, "?", "in_doubt", "in_doubt_timeout"), "result  3.0 in doubt: ?"),
+    (Late(3, 0, "succeeded", "K-1"), "late    3.0 succeeded: K-1"),
+    (
+        Retried(3, 0, 1, "transient", 1.0, 0.1, "refused"),
+        "retry   3.0, attempt 1 transient, wait 1.0 s: refused",
+    ),
+    (
+        Retried(3, -1, 1, "transient", 1.0, 0.1, "refused"),
+        "retry   the model, attempt 1 transient, wait 1.0 s: refused",
+    ),
+    (
+        Ended("completed", outcome_to_data(Completed("done"))),
+        "end     completed: done",
+    ),
+    (Booked(Spent(seconds=2.0, tokens=7)), "spent   2.0 s, 7 tokens so far"),
+]
+
+
+def test_the_table_has_every_kind_of_entry() -> None:
+    assert {type(entry) for entry, _ in LINES} == set(get_args(JournalEntry))
+
+
+@pytest.mark.parametrize(("entry", "line"), LINES, ids=[line[:30] for _, line in LINES])
+def test_an_entry_is_one_line(entry: JournalEntry, line: str) -> None:
+    assert journal_line(Numbered(12, 7, entry), Terminal(100)) == f"   12    #7  {line}"
+
+
+@pytest.mark.parametrize(("entry", "line"), LINES, ids=[line[:30] for _, line in LINES])
+def test_an_entry_is_data_with_every_field(entry: JournalEntry, line: str) -> None:
+    data = json.loads(msgspec.json.encode(entry_data(Numbered(12, 7, entry))))
+    assert (data["row"], data["checkpoint"], data["entry"]) == (12, 7, line.split()[0])
+    assert set(entry.__struct_fields__) <= set(data)
+
+
+def test_a_providers_blocks_are_shown_as_the_data_they_are() -> None:
+    def raw(body: bytes) -> object:
+        return entry_data(Numbered(1, 0, Answered(1, raw=body, raw_format="x")))["raw"]
+
+    assert raw(b'[{"type":"text"}]') == [{"type": "text"}]
+    assert raw(b"\xffno json") == "\\xffno json"
+
+
+def test_a_long_entry_is_cut_to_the_terminal() -> None:
+    line = journal_line(Numbered(1, 0, Said(1, "word " * 100)), Terminal(60))
+    assert columns_of(line) <= 60
+    assert line.endswith("…")

@@ -1,0 +1,154 @@
+"""What happens, told while it happens: a line an event, and the live line."""
+
+import io
+from typing import get_args
+
+import pytest
+
+from ukemi.actors.events import (
+    AlertRaised,
+    BudgetSoft,
+    CallFinished,
+    CallLate,
+    CallStarted,
+    CallStuck,
+    CheckpointStored,
+    Event,
+    EventsDropped,
+    MessageReceived,
+    ModelAnswered,
+    ModelAsked,
+    ModelPiece,
+    ModelSuperseded,
+    RetryScheduled,
+    SessionCompleted,
+    SessionHandedOver,
+    SessionRestarted,
+    SessionResumed,
+    SessionStarted,
+    SessionStopped,
+)
+from ukemi.actors.outcome import Completed, Dossier, HandedOver, Stopped
+from ukemi.cli.progress import Progress, event_words
+from ukemi.cli.terminal import Terminal
+
+S = "s-1"
+DOSSIER = Dossier(failed_step="", input="", upstream_error="", tried=(), options=())
+RETRY = RetryScheduled(
+    session_id=S, subject="stock", number=1, error_class="transient", wait_s=1.0, elapsed_s=0.1
+)
+WORDS: list[tuple[Event, str | None]] = [
+    (SessionStarted(session_id=S, agent="buyer"), "started, agent buyer"),
+    (SessionResumed(session_id=S, counter=3), "resumed at checkpoint 3"),
+    (SessionRestarted(session_id=S, reason="it died"), "restarted: it died"),
+    (MessageReceived(session_id=S, n=4, text="go on"), "user: go on"),
+    (ModelAsked(session_id=S, attempt=1), None),
+    (ModelAsked(session_id=S, attempt=2), "model asked again, attempt 2"),
+    (ModelPiece(session_id=S, text="Let"), None),
+    (ModelSuperseded(session_id=S, attempt=1), "model's attempt 1 broke off"),
+    (ModelAnswered(session_id=S, n=2, text="Look.", calls=("a", "b")), "model: Look.; calls a, b"),
+    (ModelAnswered(session_id=S, n=2, text=""), "model: nothing"),
+    (CallStarted(session_id=S, n=2, index=0, tool="stock"), "stock (2.0) started"),
+    (
+        CallStarted(session_id=S, n=2, index=0, tool="stock", attempt=2),
+        "stock (2.0) started, attempt 2",
+    ),
+    (
+        CallFinished(session_id=S, n=2, index=0, tool="stock", state="succeeded", elapsed_s=0.5),
+        "stock (2.0) succeeded in 0.5 s",
+    ),
+    (
+        CallFinished(session_id=S, n=2, index=0, tool="t", state="failed", error_class="bug"),
+        "t (2.0) failed (bug)",
+    ),
+    (
+        CallFinished(session_id=S, n=2, index=0, tool="t", state="in_doubt", error_class="x"),
+        "t (2.0) in doubt",
+    ),
+    (CallStuck(session_id=S, tool="t"), "t does not end and is left behind"),
+    (
+        CallLate(session_id=S, n=2, index=0, tool="t", state="succeeded"),
+        "t (2.0) ended late: succeeded",
+    ),
+    (CheckpointStored(session_id=S, counter=5), "checkpoint 5 stored"),
+    (RETRY, "stock: transient, again in 1.0 s"),
+    (
+        BudgetSoft(session_id=S, limit="steps", account="session s-1", used=8, cap=10),
+        "budget steps of session s-1: 8 of 10 used",
+    ),
+    (AlertRaised(session_id="", text="look"), "alert: look"),
+    (SessionCompleted(session_id=S, outcome=Completed("done")), "completed"),
+    (
+        SessionHandedOver(session_id=S, outcome=HandedOver("bug", DOSSIER, "a fault")),
+        "handed over to a person (bug): a fault",
+    ),
+    (SessionStopped(session_id=S, outcome=Stopped("cancelled")), "stopped (cancelled)"),
+    (EventsDropped(session_id=S, count=7), "7 events were not shown"),
+]
+
+
+def test_the_table_has_every_event() -> None:
+    assert {type(event) for event, _ in WORDS} == set(get_args(Event))
+
+
+@pytest.mark.parametrize(("event", "words"), WORDS, ids=[event.event for event, _ in WORDS])
+def test_what_is_said_of_an_event(event: Event, words: str | None) -> None:
+    said = event_words(event)
+    assert (said and said[0]) == words
+
+
+def told(events: list[Event], *, several: bool = False, live: bool = False) -> str:
+    stream = io.StringIO()
+    progress = Progress(stream, Terminal(60), several=several, live=live, now=lambda: 0.0)
+    for event in events:
+        progress.tell(event)
+    progress.close()
+    return stream.getvalue()
+
+
+STARTED = SessionStarted(session_id=S, agent="buyer")
+
+
+def test_without_a_terminal_each_event_is_a_line_and_nothing_is_rewritten() -> None:
+    text = told([STARTED, ModelAsked(session_id=S, attempt=1), RETRY])
+    assert text == "s-1  started, agent buyer\nstock: transient, again in 1.0 s\n"
+
+
+def test_among_several_sessions_each_line_names_its_own() -> None:
+    assert told([RETRY], several=True) == "s-1  stock: transient, again in 1.0 s\n"
+
+
+def test_on_a_terminal_the_last_line_is_rewritten_and_gone_at_the_end() -> None:
+    text = told([STARTED, CallStarted(session_id=S, n=2, index=0, tool="stock")], live=True)
+    assert "step 0 · checkpoint 0 · stock 0.00 s" in text
+    assert text.endswith("\r\x1b[K")
+    drawn = text.replace("\r\x1b[K", "\x00").split("\n")[-1].split("\x00")
+    assert [line for line in drawn if line][-1][1:].startswith(" s-1 · step 0")
+
+
+def test_the_live_line_counts_what_streams_in_and_what_is_stored() -> None:
+    text = told(
+        [
+            STARTED,
+            ModelAsked(session_id=S, attempt=1),
+            ModelPiece(session_id=S, text="Let me"),
+            ModelAnswered(session_id=S, n=2, text="Let me", calls=("stock",)),
+            CheckpointStored(session_id=S, counter=1),
+        ],
+        live=True,
+    )
+    assert "model 0.00 s · 6 characters" in text
+    assert "step 1 · checkpoint 1" in text
+
+
+def test_a_session_that_has_ended_leaves_the_live_line() -> None:
+    done = SessionCompleted(session_id=S, outcome=Completed("done"))
+    assert told([STARTED, done], live=True).endswith("completed\n")
+
+
+def test_a_stream_that_is_gone_stops_nobody() -> None:
+    stream = io.StringIO()
+    progress = Progress(stream, Terminal(60))
+    stream.close()
+    progress.tell(STARTED)
+    progress.close()

@@ -1,0 +1,199 @@
+"""Unfinished sessions go on: those nobody drives, of the agents a module has."""
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import anyio
+import cli_agents
+import pytest
+
+from ukemi.stores.base import Create, Facts, Leave, Renew
+from ukemi.stores.liveness import owner_id
+from ukemi.stores.records import Opened, Said, encode_row
+from ukemi.stores.sqlite import SqliteStore
+
+Ukemi = Callable[..., Any]
+
+FAR_MS = 10**15
+BOUND_S = 20.0
+
+
+def leave_behind(sessions: dict[str, str], *, owner: str = "gone", alive: bool = False) -> None:
+    """Put running sessions into ukemi.db: id and agent. Their owner has left unless ``alive``."""
+
+    async def write() -> None:
+        store = SqliteStore("ukemi.db")
+        await store.open()
+        creations = [
+            Create(
+                session_id=each,
+                owner=owner,
+                facts=Facts(agent=agent, title="go on"),
+                body=encode_row([Opened(agent, 1), Said(1, "go on")]),
+            )
+            for each, agent in sessions.items()
+        ]
+        end = [] if alive else [Leave(owner=owner)]
+        await store.commit([Renew(owner=owner, lease_until_ms=FAR_MS), *creations, *end])
+        await store.close()
+
+    anyio.run(write)
+
+
+def test_every_unfinished_session_of_the_module_is_driven_to_its_end(ukemi: Ukemi) -> None:
+    leave_behind({"s-1": "clerk", "s-2": "talker", "s-3": "clerk"})
+    ran = ukemi("resume", "cli_agents")
+    assert ran.status == 0
+    ends = {line.split()[0]: line.split()[1:] for line in ran.out.splitlines()[1:]}
+    assert ends == {
+        "s-1": ["clerk", "completed:", "put", "3"],
+        "s-2": ["talker", "completed:", "heard", "1"],
+        "s-3": ["clerk", "completed:", "put", "3"],
+    }
+    assert "s-3  resumed at checkpoint 0" in ran.err.splitlines()
+    assert {each["status"] for each in ukemi("sessions", "--json").data} == {"completed"}
+
+
+def test_only_the_sessions_that_are_named(ukemi: Ukemi) -> None:
+    leave_behind({"s-1": "clerk", "s-2": "talker"})
+    data = ukemi("resume", "cli_agents", "s-2", "--json").data
+    assert [(each["session_id"], each["outcome"]["answer"]) for each in data] == [
+        ("s-2", "heard 1")
+    ]
+    (left,) = ukemi("sessions", "--status", "running", "--json").data
+    assert left["session_id"] == "s-1"
+
+
+def test_one_that_hands_over_makes_the_status_1(ukemi: Ukemi) -> None:
+    leave_behind({"s-1": "clerk", "s-2": "visitor"})
+    ran = ukemi("resume", "cli_agents")
+    assert ran.status == 1
+    assert "handed over (permission)" in ran.out
+
+
+def test_sessions_of_agents_the_module_lacks_are_left_alone_and_named(ukemi: Ukemi) -> None:
+    leave_behind({"s-1": "clerk", "s-2": "martian"})
+    ran = ukemi("resume", "cli_agents")
+    assert (ran.status, ran.out) == (0, "put 3\n")
+    assert "left alone: 'cli_agents' does not have the agents of s-2 (agent 'martian')" in ran.err
+    (left,) = ukemi("sessions", "--status", "running", "--json").data
+    assert (left["session_id"], left["owner"]) == ("s-2", "gone")
+
+
+def test_when_all_are_of_agents_the_module_lacks_it_is_status_1(ukemi: Ukemi) -> None:
+    leave_behind({"s-2": "martian"})
+    ran = ukemi("resume", "cli_agents")
+    assert (ran.status, ran.out) == (1, "")
+    assert "nothing was resumed: 'cli_agents' does not have the agents of s-2" in ran.err
+    assert "it has: clerk, visitor, waiter, chief, talker" in ran.err
+
+
+def test_a_session_somebody_drives_is_not_taken(ukemi: Ukemi) -> None:
+    leave_behind({"s-1": "clerk"}, owner=owner_id(), alive=True)
+    ran = ukemi("resume", "cli_agents")
+    assert (ran.status, ran.out) == (0, "")
+    assert "s-1 is driven by another process" in ran.err
+    named = ukemi("resume", "cli_agents", "s-1")
+    assert (named.status, named.out) == (1, "")
+    assert "s-1" in named.err
+    (left,) = ukemi("sessions", "--json").data
+    assert left["status"] == "running"
+
+
+def test_run_leaves_unfinished_sessions_of_others_alone(ukemi: Ukemi) -> None:
+    leave_behind({"s-1": "clerk"})
+    assert ukemi("run", "cli_agents:clerk", "mine").status == 0
+    (left,) = ukemi("sessions", "--status", "running", "--json").data
+    assert left["session_id"] == "s-1"
+
+
+# ---------------------------------------------------------------- interrupted
+
+
+def start(folder: Path, *words: str) -> subprocess.Popen[str]:
+    """Start a command in a process of its own; its standard error is a pipe."""
+    return subprocess.Popen(
+        [sys.executable, "-P", "-m", "ukemi", *words],
+        cwd=folder,
+        env={**os.environ, "PYTHONUNBUFFERED": "1"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def until(process: subprocess.Popen[str], said: str) -> list[str]:
+    """Read standard error up to a line that says this; the end of the stream fails."""
+    assert process.stderr is not None
+    lines: list[str] = []
+    for line in process.stderr:
+        lines.append(line)
+        if said in line:
+            return lines
+    raise AssertionError(f"{said!r} was never said: {''.join(lines)}")
+
+
+@pytest.mark.realtime
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupted_run_stays_resumable_and_says_how(
+    ukemi: Ukemi, tmp_path: Path, number: signal.Signals
+) -> None:
+    agents = cli_agents.__file__
+    with start(tmp_path, "run", f"{agents}:waiter", "wait for it") as process:
+        until(process, "wait_for_go (2.0) started")
+        process.send_signal(number)
+        out, err = process.communicate(timeout=BOUND_S)
+    assert (process.returncode, out) == (1, "")
+    (session,) = ukemi("sessions", "--json").data
+    assert session["status"] == "running"
+    session_id = session["session_id"]
+    assert "interrupted; 1 session unfinished" in err
+    assert f"ukemi resume {agents} {session_id} --store ukemi.db" in err
+    (tmp_path / "go").touch()
+    ran = ukemi("resume", agents, session_id)
+    assert (ran.status, ran.out) == (0, "served\n")
+
+
+@pytest.mark.realtime
+def test_a_killed_run_is_resumed_at_once(ukemi: Ukemi, tmp_path: Path) -> None:
+    """SIGKILL leaves a lease behind; on the same machine nobody waits for its end."""
+    agents = cli_agents.__file__
+    with start(tmp_path, "run", f"{agents}:waiter", "wait for it") as process:
+        until(process, "wait_for_go (2.0) started")
+        process.kill()
+        process.communicate(timeout=BOUND_S)
+    (tmp_path / "go").touch()
+    ran = ukemi("resume", agents)
+    assert (ran.status, ran.out) == (0, "served\n")
+
+
+@pytest.mark.realtime
+def test_an_interrupted_run_is_null_as_json(tmp_path: Path) -> None:
+    with start(tmp_path, "run", f"{cli_agents.__file__}:waiter", "wait", "--json") as process:
+        until(process, "wait_for_go (2.0) started")
+        process.send_signal(signal.SIGINT)
+        out, _ = process.communicate(timeout=BOUND_S)
+    assert process.returncode == 1
+    assert '"outcome":null' in out
+    assert out.count("\n") == 1
+
+
+def test_output_that_nobody_reads_ends_the_command_quietly(tmp_path: Path, ukemi: Ukemi) -> None:
+    assert ukemi("run", "cli_agents:talker", "x").status == 0
+    read, write = os.pipe()
+    os.close(read)
+    ended = subprocess.run(
+        [sys.executable, "-P", "-m", "ukemi", "sessions"],
+        cwd=tmp_path,
+        stdout=write,
+        stderr=subprocess.PIPE,
+        text=True,
+        check=False,
+    )
+    os.close(write)
+    assert (ended.returncode, ended.stderr) == (1, "")
