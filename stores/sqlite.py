@@ -81,6 +81,9 @@ class _Channel(aiosqlite.Connection):
             raise
 
     async def run(self, job: Callable[[sqlite3.Connection], T]) -> T:
+        if self._connection is None or not self._running:
+            # aiosqlite's own ValueError could not be told from one of the job.
+            raise sqlite3.ProgrammingError("the connection is closed")
         # A subclass may use what aiosqlite keeps for itself, but it has no types.
         result = await self._execute(job, self._conn)  # type: ignore[no-untyped-call]  # pyright: ignore[reportUnknownMemberType]
         return cast(T, result)

@@ -132,6 +132,35 @@ async def test_bad_write_among_many_fails_alone(sqlite: SqliteStore) -> None:
     assert await bodies(sqlite, "s-1") == [b"row 1", b"row 2", b"row 3", b"row 4"]
 
 
+async def test_calls_during_and_after_closing_are_told(sqlite: SqliteStore) -> None:
+    """A call that races with closing is done whole or fails as a store; never as the driver."""
+    await write(sqlite, create("s-1"))
+    outcomes: list[str] = []
+
+    async def call() -> None:
+        try:
+            outcomes.append(kinds(await sqlite.commit([append("s-1", 2)]))[0])
+        except StoreFailed:
+            outcomes.append("StoreFailed")
+
+    async def ask() -> None:
+        try:
+            await sqlite.head("s-1")
+            outcomes.append("head")
+        except StoreFailed:
+            outcomes.append("StoreFailed")
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(call)
+        tasks.start_soon(ask)
+        tasks.start_soon(sqlite.close)
+        tasks.start_soon(call)
+        tasks.start_soon(ask)
+    await sqlite.open()
+    assert (await sqlite.head("s-1")).seq == 1 + outcomes.count("Done")
+    assert outcomes.count("StoreFailed") >= 2
+
+
 # ---------------------------------------------------------------- CA-02
 
 

@@ -317,6 +317,34 @@ async def _load_cut(folder: Path, cut: int) -> int:
         await store.close()
 
 
+@pytest.mark.parametrize("anyio_backend", ASYNCIO, ids=["asyncio"])
+async def test_commit_of_many_sessions_is_never_torn(tmp_path: Path) -> None:
+    """A law: wherever the log is cut, a commit's rows are all there or none is."""
+    names = [f"s-{number}" for number in range(20)]
+    store = SqliteStore(tmp_path / "store.db")
+    await store.open()
+    await write(store, *map(create, names))
+    wal = tmp_path / "store.db-wal"
+    ends = [wal.stat().st_size]
+    for seq in (2, 3, 4):
+        await write(store, *(append(name, seq, body=b"x" * 900) for name in names))
+        ends.append(wal.stat().st_size)
+    content, main = wal.read_bytes(), store.path.read_bytes()
+    await store.close()
+    for part in range(41):
+        cut = ends[0] + (ends[-1] - ends[0]) * part // 40
+        path = tmp_path / f"cut-{part}.db"
+        path.write_bytes(main)
+        path.with_name(f"{path.name}-wal").write_bytes(content[:cut])
+        torn = SqliteStore(path)
+        await torn.open()
+        heads = await torn.heads(HeadQuery())
+        whole = sum(cut >= end for end in ends)
+        assert [head.seq for head in heads] == [whole] * len(names)
+        assert all(head.damaged is None for head in heads)
+        await torn.close()
+
+
 KILLED = """
 import sys, anyio
 from store_tools import append, grow, write
