@@ -9,12 +9,13 @@ Files, each using only those before it: demo_project_copy, demo_service · demo_
 · demo_checks · demo.
 """
 
+import signal
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import AsyncGenerator
-from contextlib import ExitStack, asynccontextmanager
+from contextlib import ExitStack, asynccontextmanager, suppress
 from pathlib import Path
 
 import anyio
@@ -33,6 +34,7 @@ from ..actors.events import (
 )
 from ..stores.base import Head, HeadQuery
 from ..supervisor.errors import UkemiError
+from .demo_agents import make_agents
 from .demo_checks import Checks, Report, acknowledged_in, draw_checks, report_of, stored_counters
 from .demo_project_copy import copy_project, restore_tests, run_project_tests
 from .demo_service import OrderBook, order_service
@@ -42,7 +44,7 @@ from .listing import sessions_table
 from .output import Output
 from .progress import Progress
 from .stored import reading
-from .terminal import Colour, plural
+from .terminal import Colour, one_line, plural
 
 KILL_AT = 20
 """Checkpoints acknowledged before the worker is killed, at least; orders are in flight then."""
@@ -53,6 +55,7 @@ WHOLE_S_MAX = 55.0
 WHOLE_S_MAX_REAL_MODEL = 1800.0
 POLL_S = 0.01
 SESSIONS_MAX = 1000
+LOG_LINES_SHOWN = 5
 
 SHOWN = SessionCompleted | SessionHandedOver | SessionResumed | RetryScheduled
 _Told = Event | PersonAnswered
@@ -78,6 +81,7 @@ async def demo(out: Output, request: DemoRequest) -> ExitStatus:
             acknowledged=str(folder / "acknowledged.txt"),
             model=request.model,
         )
+        make_agents(service, request.model)  # a model that cannot be had is told here
         if await anyio.Path(plan.store).exists():
             raise CannotRead(f"--store {plan.store!r} exists: the demo needs a new one")
         play = _Play(out, plan, folder, book)
@@ -139,16 +143,18 @@ class _Play:
         async with self._worker(1) as process:
             self._say(f"worker 1 (process {process.pid}) repairs the project and orders goods")
             await self._until_the_middle(process)
-            in_flight = self._book.in_flight()
-            process.kill()
-            await process.wait()
+            flying = plural(len(self._book.in_flight()), "order")
+            with suppress(ProcessLookupError):  # it has ended by itself, which is told below
+                process.kill()
+            killed = await process.wait() == -signal.SIGKILL
         acknowledged = acknowledged_in(self._plan.acknowledged)
-        self.checks.killed_at = len(acknowledged)
-        self._say(
-            f"SIGKILL to worker 1: {plural(len(acknowledged), 'checkpoint')} acknowledged,"
-            f" {plural(len(in_flight), 'order')} in flight",
-            "red",
-        )
+        if killed:
+            self.checks.killed_at = len(acknowledged)
+            noted = plural(len(acknowledged), "checkpoint")
+            text = f"SIGKILL to worker 1: {noted} acknowledged, {flying} in flight"
+            self._say(text, "red")
+        else:
+            await self._say_why(process, 1)
         async with reading(self._plan.store) as store:
             stored = await stored_counters(store, acknowledged)
             heads = await store.heads(HeadQuery(limit=SESSIONS_MAX))
@@ -175,7 +181,8 @@ class _Play:
         async with self._worker(2) as process:
             count = plural(len(self.checks.unfinished), "session")
             self._say(f"worker 2 (process {process.pid}) goes on with {count}")
-            await process.wait()
+            if await process.wait() != 0:
+                await self._say_why(process, 2)
 
     async def _reckon(self) -> Report:
         """Compare what was promised with what is there, and tell."""
@@ -227,6 +234,13 @@ class _Play:
                     process.kill()
                 await process.aclose()
             self._progress.close()
+
+    async def _say_why(self, process: anyio.abc.Process, number: int) -> None:
+        """Tell how a worker ended that should have ended otherwise."""
+        self._say(f"worker {number} ended with status {process.returncode}", "red")
+        log = await anyio.Path(self._folder / f"worker-{number}.log").read_text("utf-8", "replace")
+        for line in log.splitlines()[-LOG_LINES_SHOWN:]:
+            self._say(one_line(line), "red")
 
     async def _listen(self, process: anyio.abc.Process) -> None:
         assert process.stdout is not None  # a pipe was asked for

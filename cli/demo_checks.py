@@ -14,6 +14,10 @@ Acknowledged = tuple[str, int]
 """A session and one of its checkpoint counters."""
 
 
+NAMED_MAX = 5
+"""Lost checkpoints, and wrong orders, that are named."""
+
+
 class Checks(Struct, kw_only=True):
     """What was found out; what was never reached stays as it is here, and fails.
 
@@ -86,8 +90,10 @@ def report_of(checks: Checks) -> Report:
 
 def lines_of(checks: Checks) -> list[tuple[bool, str]]:
     """Return each check and whether it holds."""
-    lost = ", ".join(f"{session} #{counter}" for session, counter in sorted(checks.lost)[:5])
-    wrong = _wrong_orders(checks.bookings)
+    lost = ", ".join(
+        f"{session} #{counter}" for session, counter in sorted(checks.lost)[:NAMED_MAX]
+    )
+    wrong = _wrong_orders(checks.bookings)[:NAMED_MAX]
     killed = plural(checks.killed_at, "acknowledged checkpoint")
     resumed = plural(len(checks.resumed), "session")
     booked = f"orders booked: {len(checks.bookings)} of {len(expected_orders())}, each once"

@@ -91,7 +91,7 @@ def test_plurals() -> None:
 
 
 class Tty(io.StringIO):
-    encoding = "utf-8"  # type: ignore[assignment] # pyright: ignore[reportAssignmentType]
+    encoding = "utf-8"  # pyright: ignore[reportAssignmentType]
 
     def isatty(self) -> bool:
         return True

@@ -1,0 +1,84 @@
+"""The whole demo, with its SIGKILL, as a person runs it."""
+
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+BOUND_S = 60.0
+KEYS = [
+    "sessions",
+    "completed",
+    "killed_at",
+    "resumed",
+    "checkpoints_lost",
+    "orders_expected",
+    "orders_booked",
+    "tests_green",
+]
+
+
+def demo(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-P", "-m", "ukemi", "demo", *words]
+    environ = {name: value for name, value in os.environ.items() if name != "UKEMI_STORE"}
+    return subprocess.run(
+        command, cwd=folder, env=environ, capture_output=True, text=True, timeout=90, check=False
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.realtime
+def test_the_demo_holds_its_promises_within_a_minute(tmp_path: Path) -> None:
+    began = time.monotonic()
+    ended = demo(tmp_path, "--json", "--keep", "kept")
+    assert time.monotonic() - began < BOUND_S
+    assert ended.returncode == 0, ended.stderr
+    report = json.loads(ended.stdout.splitlines()[-1])
+    assert list(report) == KEYS
+    killed_at, resumed = report.pop("killed_at"), report.pop("resumed")
+    assert killed_at >= 1
+    assert 1 <= resumed <= 13
+    assert report == {
+        "sessions": 13,
+        "completed": 13,
+        "checkpoints_lost": 0,
+        "orders_expected": 24,
+        "orders_booked": 24,
+        "tests_green": True,
+    }
+    assert ended.stdout.count("\n") == 1
+    assert "SIGKILL to worker 1" in ended.stderr
+    kept = {path.name for path in (tmp_path / "kept").iterdir()}
+    assert {"agents.db", "project", "acknowledged.txt"} <= kept
+    assert (tmp_path / "kept" / "worker-2.log").read_text() == ""
+    assert {path.name for path in tmp_path.iterdir()} == {"kept"}
+
+
+@pytest.mark.slow
+@pytest.mark.realtime
+def test_the_demo_shows_people_a_table_and_its_checks_and_cleans_up(tmp_path: Path) -> None:
+    ended = demo(tmp_path)
+    assert ended.returncode == 0, ended.stderr
+    assert ended.stdout.count("completed  ") >= 13
+    assert ended.stdout.count("✓ ") + ended.stdout.count("ok  ") == 5
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_demo_touches_no_folder_that_is_in_use(tmp_path: Path) -> None:
+    (tmp_path / "used").mkdir()
+    (tmp_path / "used" / "file").touch()
+    (tmp_path / "old.db").touch()
+    for words, said in [
+        (["--keep", "used"], "--keep 'used' is there already"),
+        (["--store", "old.db"], "--store 'old.db' exists"),
+        (["--model", "parrot"], "'parrot' names no model"),
+        (["--worker", "nowhere"], "'nowhere' has no plan of a demo"),
+    ]:
+        ended = demo(tmp_path, *words)
+        assert (ended.returncode, ended.stdout) == (2, ""), ended.stderr
+        assert said in ended.stderr
+    assert {path.name for path in tmp_path.rglob("*")} == {"used", "file", "old.db"}
