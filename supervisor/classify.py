@@ -1,92 +1,38 @@
-"""From whatever was raised to a `Failure`: explicit errors, then structured facts, then unknown.
+"""From whatever was raised or answered to a `Failure`: the order in which evidence speaks.
 
-Client libraries are looked at, never imported: a status code, an errno, a class name in the
-ancestry. What no rule knows is UNKNOWN, and UNKNOWN is never retried.
+Explicit errors raised by the tool, then rules of the user, then structured facts (codes before
+types, types before statuses), then causes of wrappers that say nothing themselves, then words, and
+UNKNOWN for all the rest: UNKNOWN is never retried. Client libraries are looked at, never imported.
 """
 
 import asyncio
-import errno
-import math
 import traceback
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
 
-from .errors import ErrorClass, Failed, MayHaveExecuted
+from .classify_answers import is_declared, read_answer, texts
+from .classify_evidence import Evidence, Record, mapping, of_exception, of_input
+from .classify_fields import blamed_fields
+from .classify_http import of_answer
+from .classify_live import live_record, message_of
+from .classify_local import (
+    of_database,
+    of_grpc,
+    of_mail,
+    of_name,
+    of_os,
+    of_process,
+    of_validation,
+)
+from .classify_phrases import Verdict, parse_verdict
+from .classify_refill import refilled
+from .classify_tables import NAMES
+from .classify_waits import received, stated_wait
+from .classify_words import clip, of_connection, of_words
+from .errors import ErrorClass, Failed
 from .failure import Failure, Stage, Traits
 
 _C = ErrorClass
-
-# HTTP status -> class and whether the request may have been executed (RFC 9110, section 15).
-STATUS: Mapping[int, tuple[ErrorClass, MayHaveExecuted]] = {
-    400: (_C.INVALID_ARGUMENT, "no"),
-    401: (_C.PERMISSION_DENIED, "no"),
-    402: (_C.PERMISSION_DENIED, "no"),
-    403: (_C.PERMISSION_DENIED, "no"),
-    407: (_C.PERMISSION_DENIED, "no"),
-    408: (_C.TRANSIENT, "no"),
-    409: (_C.BUSINESS_REJECTED, "no"),
-    413: (_C.CONTEXT_OVERFLOW, "no"),
-    422: (_C.INVALID_ARGUMENT, "no"),
-    425: (_C.TRANSIENT, "no"),
-    429: (_C.RATE_LIMITED, "no"),
-    500: (_C.TRANSIENT, "maybe"),
-    502: (_C.TRANSIENT, "maybe"),
-    503: (_C.TRANSIENT, "no"),
-    504: (_C.IN_DOUBT_TIMEOUT, "maybe"),
-    529: (_C.TRANSIENT, "no"),
-}
-
-# errno -> class: our own machine, the path or right that was asked for, the connection.
-ERRNO: Mapping[int, tuple[ErrorClass, MayHaveExecuted]] = {
-    errno.ENOSPC: (_C.RESOURCE_EXHAUSTED, "maybe"),
-    errno.EDQUOT: (_C.RESOURCE_EXHAUSTED, "maybe"),
-    errno.EMFILE: (_C.RESOURCE_EXHAUSTED, "no"),
-    errno.ENFILE: (_C.RESOURCE_EXHAUSTED, "no"),
-    errno.ENOMEM: (_C.RESOURCE_EXHAUSTED, "no"),
-    errno.EACCES: (_C.PERMISSION_DENIED, "no"),
-    errno.EPERM: (_C.PERMISSION_DENIED, "no"),
-    errno.EROFS: (_C.PERMISSION_DENIED, "no"),
-    errno.ENOENT: (_C.INVALID_ARGUMENT, "no"),
-    errno.ENOTDIR: (_C.INVALID_ARGUMENT, "no"),
-    errno.EISDIR: (_C.INVALID_ARGUMENT, "no"),
-    errno.ECONNREFUSED: (_C.TRANSIENT, "no"),
-    errno.EHOSTUNREACH: (_C.TRANSIENT, "no"),
-    errno.ENETUNREACH: (_C.TRANSIENT, "no"),
-    errno.ECONNRESET: (_C.IN_DOUBT_TIMEOUT, "maybe"),
-    errno.EPIPE: (_C.IN_DOUBT_TIMEOUT, "maybe"),
-    errno.ETIMEDOUT: (_C.IN_DOUBT_TIMEOUT, "maybe"),
-}
-
-# Class names, looked up along the ancestry, nearest first. The HTTP clients share most of them.
-NAMES: Mapping[str, tuple[ErrorClass, MayHaveExecuted]] = {
-    "ConnectTimeout": (_C.TRANSIENT, "no"),
-    "PoolTimeout": (_C.TRANSIENT, "no"),
-    "ConnectError": (_C.TRANSIENT, "no"),
-    "ConnectionRefusedError": (_C.TRANSIENT, "no"),
-    "gaierror": (_C.TRANSIENT, "no"),
-    "ReadTimeout": (_C.IN_DOUBT_TIMEOUT, "maybe"),
-    "WriteTimeout": (_C.IN_DOUBT_TIMEOUT, "maybe"),
-    "ReadError": (_C.IN_DOUBT_TIMEOUT, "maybe"),
-    "WriteError": (_C.IN_DOUBT_TIMEOUT, "maybe"),
-    "RemoteProtocolError": (_C.IN_DOUBT_TIMEOUT, "maybe"),
-    "IncompleteRead": (_C.IN_DOUBT_TIMEOUT, "maybe"),
-    "APITimeoutError": (_C.IN_DOUBT_TIMEOUT, "maybe"),
-    "TimeoutError": (_C.IN_DOUBT_TIMEOUT, "maybe"),
-    "ConnectionResetError": (_C.IN_DOUBT_TIMEOUT, "maybe"),
-    "BrokenPipeError": (_C.IN_DOUBT_TIMEOUT, "maybe"),
-    "FileNotFoundError": (_C.INVALID_ARGUMENT, "no"),
-    "PermissionError": (_C.PERMISSION_DENIED, "no"),
-    "MemoryError": (_C.RESOURCE_EXHAUSTED, "maybe"),
-    "ArithmeticError": (_C.BUG, "maybe"),
-    "AssertionError": (_C.BUG, "maybe"),
-    "AttributeError": (_C.BUG, "maybe"),
-    "ImportError": (_C.BUG, "maybe"),
-    "LookupError": (_C.BUG, "maybe"),
-    "NameError": (_C.BUG, "maybe"),
-    "NotImplementedError": (_C.BUG, "maybe"),
-    "RecursionError": (_C.BUG, "maybe"),
-    "TypeError": (_C.BUG, "maybe"),
-    "ValueError": (_C.BUG, "maybe"),
-}
 
 # A group is as bad as its worst member; worst first.
 WORST_FIRST = (
@@ -106,38 +52,67 @@ WORST_FIRST = (
 )
 
 _MESSAGE_MAX = 2_000
-_GENERIC = ("APIConnectionError", "RuntimeError", "Exception")
+_DEPTH_MAX = 8
+_WAITING = frozenset((_C.TRANSIENT, _C.RATE_LIMITED))
+_NOTHING = parse_verdict("unknown maybe", "nothing known")
+_ARGS = parse_verdict("invalid_argument no", "stage args")
+_CANCELLED = parse_verdict("cancelled maybe", "cancelled")
+# Exceptions of clients that only say "connection": what is in the text and in the chain decides.
+_CONNECTIONS = frozenset(
+    (
+        "apiconnectionerror",
+        "connectionerror",
+        "connecterror",
+        "proxyerror",
+        "sslerror",
+        "retryerror",
+        "endpointconnectionerror",
+        "httpclienterror",
+        "transporterror",
+        "maxretryerror",
+        "urlerror",
+        "clientconnectorerror",
+        "apitimeouterror",
+        "timeout",
+        "gaierror",
+        "networkerror",
+        "httperror",
+        "apierror",
+        "protocolerror",
+        "connectionclosederror",
+        "slackrequesterror",
+        "servernotfounderror",
+    )
+)
+# Classes that anybody raises for anything.
+_ANY = frozenset(("exception", "runtimeerror", "oserror", "baseexception", "environmenterror"))
 
 
 def classify(
-    error: BaseException,
+    error: BaseException | Mapping[str, Any],
     *,
     traits: Traits | None = None,
     stage: Stage = "call",
     received_at: float | None = None,
 ) -> Failure:
-    """Say what kind of failure an exception is.
+    """Say what kind of failure an exception, or the stored form of an error, is.
 
     Args:
+        error: an exception, or a mapping with ``form`` (exception, http, text, tool_result).
         traits: the marks of the call; nothing a class is concluded from yet.
-        stage: ``args`` while the model's arguments are checked and nothing was sent.
+        stage: ``args`` while the model's arguments are checked and nothing was sent, ``response``
+            while an answer that had arrived is read.
         received_at: epoch seconds at which the error arrived, for waits given as dates.
     """
-    failure = _classify(error, depth=0)
-    if stage == "args" and failure.error_class is _C.BUG:
-        return _failure(error, _C.INVALID_ARGUMENT, "no", "stage args")
-    return failure
-
-
-def _classify(error: BaseException, depth: int) -> Failure:
     if isinstance(error, Failed):
         return _explicit(error)
-    if isinstance(error, asyncio.CancelledError) or type(error).__name__ == "Cancelled":
-        return _failure(error, _C.CANCELLED, "maybe", "cancelled")
-    if isinstance(error, BaseExceptionGroup):
-        members = [_classify(inner, depth + 1) for inner in error.exceptions]  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType, reportUnknownVariableType]
-        return min(members, key=lambda member: WORST_FIRST.index(member.error_class))
-    return _by_facts(error, depth)
+    if isinstance(error, BaseException):
+        evidence = of_exception(live_record(error))
+    else:
+        evidence = of_input(error)
+    decided, verdict = _decide(evidence, stage, 0, [32])
+    trace = _traceback(error) if isinstance(error, BaseException) else ""
+    return _failure(decided, evidence, verdict, received_at, trace)
 
 
 def _explicit(error: Failed) -> Failure:
@@ -152,73 +127,186 @@ def _explicit(error: Failed) -> Failure:
     )
 
 
-def _by_facts(error: BaseException, depth: int) -> Failure:
-    status = _status(error)
-    if status in STATUS:
-        error_class, executed = STATUS[status]
-        return _failure(error, error_class, executed, f"status {status}", _retry_after(error))
-    # The cause of a wrapper that says nothing itself decides; a bare __context__ does not.
-    generic = type(error).__name__ in _GENERIC
-    if generic and error.__cause__ is not None and depth < 8:
-        return _classify(error.__cause__, depth + 1)
-    number = error.errno if isinstance(error, OSError) else None
-    if number is not None and number in ERRNO:
-        error_class, executed = ERRNO[number]
-        return _failure(error, error_class, executed, f"errno {errno.errorcode[number]}")
-    for ancestor in type(error).__mro__:
-        if ancestor.__name__ in NAMES:
-            error_class, executed = NAMES[ancestor.__name__]
-            return _failure(error, error_class, executed, f"type {ancestor.__name__}")
-    return _failure(error, _C.UNKNOWN, "maybe", "nothing known")
+def _decide(
+    evidence: Evidence, stage: Stage, depth: int, budget: list[int]
+) -> tuple[Evidence, Verdict]:
+    """The verdict, and the evidence (of a cause or a member, perhaps) that it came from."""
+    if evidence.members and depth < _DEPTH_MAX:
+        return _worst(evidence, stage, depth, budget)
+    found = _facts(evidence, stage) or _own_name(evidence, stage)
+    if found is not None:
+        return evidence, found
+    inner = evidence.orig if evidence.orig is not None else evidence.cause
+    budget[0] -= 1
+    if inner is not None and depth < _DEPTH_MAX and budget[0] > 0:
+        decided, verdict = _decide(_link(inner), stage, depth + 1, budget)
+        if verdict is not _NOTHING:
+            return decided, verdict
+    return evidence, _by_name_or_words(evidence, stage)
 
 
-def _failure(
-    error: BaseException,
-    error_class: ErrorClass,
-    executed: MayHaveExecuted,
-    evidence: str,
-    retry_after: float | None = None,
-) -> Failure:
-    return Failure(
-        error_class=error_class,
-        message=str(error)[:_MESSAGE_MAX],
-        type_name=type(error).__name__,
-        retry_after=retry_after,
-        may_have_executed=executed,
-        evidence=(evidence,),
-        traceback=_traceback(error) if error_class is _C.BUG else "",
-    )
+def _link(source: Any) -> Evidence:
+    if isinstance(source, BaseException):
+        return of_exception(live_record(source))
+    return of_exception(mapping(source))
 
 
-def _status(error: BaseException) -> int:
-    for holder in (error, getattr(error, "response", None)):
-        for name in ("status_code", "status"):
-            value = getattr(holder, name, None)
-            if isinstance(value, int) and not isinstance(value, bool):
-                return value
-    return 0
+def _worst(
+    evidence: Evidence, stage: Stage, depth: int, budget: list[int]
+) -> tuple[Evidence, Verdict]:
+    found: list[tuple[Evidence, Verdict]] = []
+    for member in evidence.members:
+        budget[0] -= 1
+        if budget[0] <= 0:
+            return evidence, _NOTHING
+        found.append(_decide(_link(member), stage, depth + 1, budget))
+    worst = min(found, key=lambda each: WORST_FIRST.index(each[1].error_class))
+    if worst[1].executed == "no" and any(verdict.executed != "no" for _, verdict in found):
+        return worst[0], worst[1]._replace(executed="maybe")
+    return worst
 
 
-def _retry_after(error: BaseException) -> float | None:
-    headers = getattr(getattr(error, "response", None), "headers", None)
-    if not isinstance(headers, Mapping):
+def _facts(evidence: Evidence, stage: Stage) -> Verdict | None:
+    """What the structure of an error says by itself; None for wrappers and for mere words."""
+    if evidence.form != "exception":
+        return _text_facts(evidence)
+    if evidence.has("cancellederror", "cancelled", "keyboardinterrupt", "systemexit"):
+        return _CANCELLED
+    for judge in (of_grpc, of_database, of_mail, of_process):
+        if (found := judge(evidence)) is not None:
+            return found
+    if (found := of_validation(evidence, stage)) is not None:
+        return found
+    return _answer_or_connection(evidence)
+
+
+def _text_facts(evidence: Evidence) -> Verdict | None:
+    if evidence.form == "http" or not isinstance(evidence.body, str):
+        return of_answer(evidence)
+    return of_words(evidence.message)
+
+
+def _answer_or_connection(evidence: Evidence) -> Verdict | None:
+    answered = evidence.status >= 300 or (evidence.body is not None and not evidence.has("oserror"))
+    if answered and (found := of_answer(evidence)) is not None:
+        return found
+    if evidence.module in ("builtins", "socket") and (found := of_os(evidence)) is not None:
+        return found
+    if evidence.module == "builtins" and evidence.names[0] in _ANY:
         return None
-    for name, scale in (("retry-after-ms", 1e-3), ("retry-after", 1.0)):
-        wait = _seconds(headers.get(name), scale)  # pyright: ignore[reportUnknownArgumentType, reportUnknownMemberType]
-        if wait is not None:
-            return wait
+    if evidence.has("sslcertverificationerror", "sslerror", "certificateerror"):
+        return of_connection(_chain(evidence)) or parse_verdict("permission_denied no", "TLS")
+    if evidence.names[0] in _CONNECTIONS and evidence.module != "builtins":
+        return _connection(evidence)
     return None
 
 
-def _seconds(value: object, scale: float) -> float | None:
-    try:
-        wait = float(str(value).strip()) * scale
-    except ValueError:
+def _connection(evidence: Evidence) -> Verdict | None:
+    """How far a connection came; in a class for the connect phase nothing had been sent."""
+    found = of_connection(_chain(evidence))
+    connecting = evidence.has("connecterror", "clientconnectorerror", "proxyerror")
+    if found is not None and connecting and found.error_class is _C.IN_DOUBT_TIMEOUT:
+        return of_name(evidence)
+    return found
+
+
+def _own_name(evidence: Evidence, stage: Stage) -> Verdict | None:
+    """A class whose own name is known speaks before its cause does."""
+    if evidence.form != "exception" or evidence.names[0] in _ANY:
         return None
-    return wait if math.isfinite(wait) and wait >= 0 else None
+    found = NAMES.get(evidence.names[0])
+    if found is not None and found.error_class is _C.BUG and stage == "args":
+        return _ARGS
+    return found
+
+
+def _chain(evidence: Evidence) -> str:
+    """The messages of an exception and of what it was raised from, by cause or by context."""
+    parts, node = [evidence.message], evidence
+    for _ in range(_DEPTH_MAX):
+        inner = node.cause if node.cause is not None else node.context
+        if inner is None:
+            break
+        node = _link(inner)
+        parts.append(f"{node.type_name} {node.message}")
+    return texts(parts)
+
+
+def _by_name_or_words(evidence: Evidence, stage: Stage) -> Verdict:
+    """What is left when no fact and no cause has spoken."""
+    if evidence.form != "exception":
+        return of_words(evidence.message) or _NOTHING
+    named = of_os(evidence) or of_name(evidence)
+    if named is not None and named.error_class is _C.BUG and stage == "args":
+        return _ARGS
+    builtin = evidence.module == "builtins"
+    if named is not None and not (builtin and evidence.names[0] in _ANY):
+        return named
+    if evidence.message.startswith("embedded null"):
+        return parse_verdict("invalid_argument no", "a null byte")
+    told = of_words(evidence.message)
+    if told is not None and builtin and told.error_class in (_C.TRANSIENT, _C.INVALID_ARGUMENT):
+        return _NOTHING
+    return told or named or _NOTHING
+
+
+def _failure(
+    decided: Evidence,
+    outer: Evidence,
+    verdict: Verdict,
+    received_at: float | None,
+    trace: str,
+) -> Failure:
+    answer = read_answer(decided.body)
+    words = answer.words or clip(_spoken(decided))
+    verdict = refilled(verdict, decided, words, answer.codes)
+    wait = None
+    if verdict.error_class in _WAITING:
+        moment = received(decided.headers, received_at)
+        body = decided.body if isinstance(decided.body, Mapping | list) else decided.attrs
+        trailers = decided.attrs.get("trailing_metadata")
+        wait = stated_wait(decided.headers, body, words, trailers, moment)
+    fields: Sequence[str] = ()
+    if verdict.error_class is _C.INVALID_ARGUMENT:
+        fields = blamed_fields(decided, words)
+    return Failure(
+        error_class=verdict.error_class,
+        message=(outer.message or words)[:_MESSAGE_MAX],
+        type_name=outer.type_name,
+        retry_after=wait,
+        fields=tuple(fields),
+        may_have_executed=verdict.executed,
+        evidence=(verdict.why,),
+        traceback=trace if verdict.error_class is _C.BUG else "",
+    )
+
+
+def _spoken(evidence: Evidence) -> str:
+    """The words of an exception: its text, what a process wrote, what gRPC gave as details."""
+    attrs = evidence.attrs
+    return texts(
+        (evidence.message, attrs.get("stderr"), attrs.get("grpc_details"), attrs.get("smtp_error"))
+    )
+
+
+def declared_failure(value: object) -> Failure | None:
+    """Recognise a failure in a normal return: ``ok: false``, an error code, an exit status.
+
+    None for everything that does not say so itself.
+    """
+    if not isinstance(value, Mapping) or not is_declared(cast("Mapping[Any, Any]", value)):
+        return None
+    record = cast("Record", value)
+    codes = {"returncode": record.get(name) for name in ("exit_code", "exitcode", "exit_status")}
+    if isinstance(codes.get("returncode") or record.get("returncode"), int):
+        return classify({"form": "exception", "exception": {"type": "exit", "attrs": record}})
+    return classify({"form": "http", "status": 200, "headers": {}, "body": record})
 
 
 def _traceback(error: BaseException) -> str:
     """The frames without the values in them, newest last, bounded."""
     frames = traceback.extract_tb(error.__traceback__)[-8:]
     return "\n".join(f"{frame.filename}:{frame.lineno} in {frame.name}" for frame in frames)
+
+
+__all__ = ["WORST_FIRST", "asyncio", "classify", "declared_failure", "message_of"]

@@ -1,0 +1,184 @@
+"""Names of the arguments an error blames, from where each family of services puts them."""
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, cast
+
+from .classify_answers import WORDS_MAX
+from .classify_evidence import Evidence, Record, mapping
+
+FIELDS_MAX = 20
+_KEYS = (
+    "field",
+    "param",
+    "parameter",
+    "fieldName",
+    "field_name",
+    "propertyName",
+    "argument",
+    "loc",
+)
+_PLACES = frozenset(("body", "query", "path", "header", "cookie"))
+_NAME = r"[A-Za-z_\u4e00-\u9fff][\w.\[\]\-\u4e00-\u9fff]{0,60}"
+_TEXT = tuple(
+    re.compile(pattern)
+    for pattern in (
+        r"缺少(?:必[填要选])?(?:的)?(?:参数|字段)?[：:\s\[【'\"`]*([A-Za-z_][\w.]{0,60})",
+        r"(?:参数|字段)[：:\s\[【'\"`]*([A-Za-z_][\w.]{0,60})",
+        r"([A-Za-z_][\w.]{0,60}) ?(?:不能为空|不存在|格式|无效|不合法|必须|必填|错误|为空)",
+        r"([\u4e00-\u9fff]{2,8})(?:不能为空|只能是|必填|格式不正确|格式错误|不合法|必须为|必须是|应为)",
+        r"[Mm]issing (?:a )?(?:the )?(?:required )?(?:key|parameter|argument|field|property|value for)"
+        rf"s?:? ?['\"`]?({_NAME})['\"`]?",
+        rf"['\"`]({_NAME})['\"`]:? is (?:a )?(?:required|missing|invalid|not valid)",
+        rf"^({_NAME}) (?:is|was) (?:a )?(?:required|missing|invalid|not valid)",
+        rf"^({_NAME}) must (?:be|not)\b",
+        rf"(?:[Ii]nvalid|[Uu]nknown|[Uu]nsupported|[Uu]nexpected|[Uu]nrecognized) (?:value for |argument|parameter|"
+        rf"field|property|arguments|keyword argument)s?:? ?['\"`]?({_NAME})['\"`]?",
+        rf"(?:parameter|argument|field|property|column|attribute) ['\"`\[]({_NAME})['\"`\]]",
+        r"(?:specify|provide|supply) (?:the |a |an )?['\"`]?([a-z]+_[a-z_]+)['\"`]?",
+        r"\b([a-z]+(?:_[a-z]+)+) (?:missing|must be|is|has to)\b",
+        r"[Ii]nvalid ([a-z]+_[a-z_]+)\b",
+        rf"for field ['\"`]?({_NAME})",
+        r"at `\$\.([\w.\[\]]{1,60})`",
+        rf"key ['\"`]({_NAME})['\"`]",
+    )
+)
+_EXTRA = re.compile(r"\(((?:'[^']{1,60}'(?:, )?)+) (?:was|were) unexpected\)")
+_REQUIRED = re.compile(r"^'([^']{1,60})' is a required property")
+_NOT_NAMES = frozenset(
+    [
+        "the",
+        "a",
+        "an",
+        "is",
+        "be",
+        "are",
+        "to",
+        "of",
+        "in",
+        "for",
+        "value",
+        "values",
+        "not",
+        "was",
+        "it",
+        "this",
+        "that",
+        "id",
+    ]
+)
+
+
+def blamed_fields(evidence: Evidence, words: str) -> tuple[str, ...]:
+    """Argument names or paths at fault, in the order found, each once."""
+    found = list(_validation(evidence)) or list(_structured(evidence))
+    if not found:
+        found = list(_of_text(words))
+    return tuple(dict.fromkeys(name for name in found if name))[:FIELDS_MAX]
+
+
+def _validation(evidence: Evidence) -> Iterator[str]:
+    """pydantic, jsonschema, msgspec, botocore, database drivers, mail, the file system."""
+    attrs = evidence.attrs
+    if isinstance(errors := attrs.get("errors"), list):
+        for each in cast("list[Any]", errors):
+            yield path(mapping(each).get("loc"))
+    if "validator" in attrs:
+        yield from _jsonschema(evidence)
+    diag = mapping(attrs.get("diag"))
+    for name in (attrs.get("column_name"), diag.get("column_name")):
+        if isinstance(name, str):
+            yield name
+    detail = str(attrs.get("detail") or diag.get("message_detail") or "")
+    if found := re.match(r"Key \(([^)]{1,200})\)=", detail):
+        yield from (name.strip() for name in found[1].split(","))
+    if evidence.has("smtprecipientsrefused"):
+        yield "to"
+    if evidence.has(
+        "invalidurl",
+        "invalidschema",
+        "missingschema",
+        "unsupportedprotocol",
+        "nonhttpurlclienterror",
+    ):
+        yield "url"
+    if evidence.has("oserror") and evidence.module == "builtins" and evidence.attrs.get("filename"):
+        yield "path"
+    if evidence.message == "embedded null byte":
+        yield "path"
+
+
+def _jsonschema(evidence: Evidence) -> Iterator[str]:
+    where = path(evidence.attrs.get("absolute_path"))
+    message = evidence.message.split("\n", 1)[0]
+    if found := _REQUIRED.match(message):
+        yield f"{where}.{found[1]}" if where else found[1]
+    elif found := _EXTRA.search(message):
+        yield from (name.strip(" '") for name in found[1].split(","))
+    else:
+        yield where
+
+
+def path(loc: object) -> str:
+    """A location as a dotted path, without the part of the request it is in."""
+    if isinstance(loc, str):
+        return loc
+    if not isinstance(loc, list | tuple):
+        return ""
+    parts = [str(part) for part in cast("list[Any]", loc)]
+    if len(parts) > 1 and parts[0] in _PLACES:
+        parts = parts[1:]
+    return ".".join(parts)
+
+
+def _structured(evidence: Evidence) -> Iterator[str]:
+    body = evidence.body
+    for node in _nodes(body, 0, [200]):
+        for key in _KEYS:
+            value = node.get(key)
+            if isinstance(value, str) and value not in ("None", "null") and len(value) < 100:
+                yield value.removeprefix("body.").removeprefix("$.").lstrip("/").replace("/", ".")
+            elif isinstance(value, list) and key == "loc":
+                yield path(cast("list[Any]", value))
+        yield from _maps(node)
+
+
+def _maps(node: Record) -> Iterator[str]:
+    """``{"errors": {"start_date": ["is not a date"]}}`` and the like."""
+    for key in ("errors", "fields", "fieldErrors", "field_errors", "invalid_params"):
+        value = node.get(key)
+        if not isinstance(value, Mapping):
+            continue
+        for name, text in cast("Mapping[str, Any]", value).items():
+            if isinstance(text, str | list) and str(name) not in (
+                "message",
+                "code",
+                "detail",
+                "type",
+            ):
+                yield str(name)
+
+
+def _nodes(node: Any, depth: int, budget: list[int]) -> Iterator[Record]:
+    budget[0] -= 1
+    if depth > 7 or budget[0] < 0:
+        return
+    if isinstance(node, Mapping):
+        record = cast("Record", node)
+        yield record
+        for key, value in record.items():
+            if key not in ("input", "ctx", "request"):
+                yield from _nodes(value, depth + 1, budget)
+    elif isinstance(node, list):
+        for each in cast("list[Any]", node)[:40]:
+            yield from _nodes(each, depth + 1, budget)
+
+
+def _of_text(words: str) -> Iterator[str]:
+    for line in words[:WORDS_MAX].splitlines()[:10]:
+        for pattern in _TEXT:
+            names = [found[1].strip(".") for found in pattern.finditer(line[:500])]
+            names = [name for name in names if name.lower() not in _NOT_NAMES]
+            if names:
+                yield from names[:5]
+                return

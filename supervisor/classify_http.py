@@ -1,0 +1,173 @@
+"""Judge an answer over HTTP: its codes, then its words, then its status."""
+
+from collections.abc import Mapping
+
+from .classify_answers import Answer, read_answer
+from .classify_codes import of_code, of_wording
+from .classify_evidence import Evidence, mapping, whole
+from .classify_phrases import Verdict, parse_verdict
+from .classify_tables import JSONRPC, SQLSTATE, STATUS
+from .classify_vendors import of_number, vendor_of
+from .classify_words import of_words, says_nothing
+from .errors import ErrorClass
+
+_C = ErrorClass
+_UNKNOWN = parse_verdict("unknown maybe", "words nobody knows")
+_STOP = frozenset((_C.TRANSIENT, _C.RATE_LIMITED))
+_MODEL_PATHS = (
+    "/chat/completions",
+    "/v1/messages",
+    "generatecontent",
+    "/completions",
+    "/embeddings",
+    "/responses",
+    "/model/",
+    "/invoke",
+    "/generate",
+    "/chat",
+)
+
+_OVER = frozenset(
+    (
+        _C.PERMISSION_DENIED,
+        _C.RATE_LIMITED,
+        _C.CONTENT_REFUSED,
+        _C.BUSINESS_REJECTED,
+        _C.CONTEXT_OVERFLOW,
+        _C.IN_DOUBT_TIMEOUT,
+    )
+)
+# What words may still say where the status already says something.
+_ALLOWED: Mapping[int, frozenset[ErrorClass]] = {
+    401: frozenset(),
+    407: frozenset(),
+    511: frozenset(),
+    402: frozenset((_C.BUSINESS_REJECTED, _C.CONTENT_REFUSED)),
+    403: frozenset(
+        (_C.RATE_LIMITED, _C.CONTENT_REFUSED, _C.BUSINESS_REJECTED, _C.CONTEXT_OVERFLOW)
+    ),
+    404: frozenset((_C.PERMISSION_DENIED, _C.CONTENT_REFUSED, _C.BUSINESS_REJECTED)),
+    409: frozenset(
+        (_C.TRANSIENT, _C.PERMISSION_DENIED, _C.BUG, _C.CONTENT_REFUSED, _C.RATE_LIMITED)
+    ),
+    412: frozenset((_C.PERMISSION_DENIED,)),
+    413: frozenset((_C.CONTEXT_OVERFLOW, _C.RATE_LIMITED)),
+    423: frozenset((_C.PERMISSION_DENIED, _C.TRANSIENT)),
+    429: _OVER | {_C.TRANSIENT},
+    502: _OVER,
+    503: _OVER | {_C.TRANSIENT},
+    504: frozenset((_C.PERMISSION_DENIED,)),
+    529: frozenset((_C.PERMISSION_DENIED,)),
+}
+_NOT_BY_WORDS = frozenset((_C.TRANSIENT, _C.IN_DOUBT_TIMEOUT, _C.CANCELLED, _C.RESOURCE_EXHAUSTED))
+
+_RETRY_HEADERS = ("x-should-retry", "stripe-should-retry", "x-ms-should-retry")
+
+
+def of_answer(evidence: Evidence, words: str = "") -> Verdict | None:
+    """The class of an answer; None if there is no answer, or nothing in it speaks."""
+    answer = read_answer(evidence.body)
+    status = evidence.status
+    if not status and not answer.codes and not answer.words and not words:
+        return None
+    if (
+        isinstance(evidence.body, str)
+        and evidence.body.lstrip()[:1] == "<"
+        and status >= 400
+        and not answer.codes
+    ):
+        answer = Answer()  # a page for people repeats the status
+    told = answer.words or words
+    found = _of_codes(evidence, answer, told) or _of_status(evidence, status, told)
+    if found is not None and found.error_class in _STOP and _no_retry(evidence.headers):
+        return Verdict(_C.UNKNOWN, found.executed, "the server says not to retry")
+    return found
+
+
+def _no_retry(headers: Mapping[str, str]) -> bool:
+    return any(headers.get(name, "").strip().lower() == "false" for name in _RETRY_HEADERS)
+
+
+def _of_codes(evidence: Evidence, answer: Answer, told: str) -> Verdict | None:
+    """A code that decides; else words that the status allows; else a code by its wording."""
+    vendor = vendor_of(evidence.url, evidence.body)
+    rpc = "jsonrpc" in mapping(evidence.body)
+    weak: Verdict | None = None
+    for code in answer.codes:
+        found, firm = _of_code(code, vendor, rpc)
+        if found is not None and firm:
+            return found
+        weak = weak or found
+    status = evidence.status if evidence.status >= 300 else answer.inner_status or evidence.status
+    spoken = _spoken(status, told)
+    if (
+        spoken is not None
+        and weak is not None
+        and spoken.error_class in _NOT_BY_WORDS
+        and status < 500
+    ):
+        spoken = weak if weak.error_class is _C.UNKNOWN else None
+    if spoken is not None:
+        return spoken
+    for code in answer.codes:
+        worded = of_wording(code)
+        if worded is not None and _may(status, worded):
+            return worded
+    if weak is not None and _may(status, weak):
+        return weak
+    if status != evidence.status:
+        return _of_status(evidence, status, told)
+    return None
+
+
+def _of_code(code: str, vendor: str, rpc: bool) -> tuple[Verdict | None, bool]:
+    number = whole(code)
+    if number is None:
+        state = SQLSTATE.get(code.lower()) if len(code) == 5 and code[:2].isdigit() else None
+        return (state, True) if state is not None else of_code(code)
+    if rpc and number in JSONRPC:
+        return JSONRPC[number], number in (-32602, -32005, -32700, -32601)
+    return of_number(vendor, code)
+
+
+def _spoken(status: int, told: str) -> Verdict | None:
+    """What the words say, unless the status rules that out."""
+    if says_nothing(told):
+        return None
+    found = of_words(told)
+    if found is None or not _may(status, found):
+        return None
+    if (
+        400 <= status < 500
+        and status not in (408, 409, 423, 425, 429)
+        and found.error_class in _NOT_BY_WORDS
+    ):
+        return None if found.error_class is _C.IN_DOUBT_TIMEOUT else _UNKNOWN
+    return found
+
+
+def _may(status: int, found: Verdict) -> bool:
+    allowed = _ALLOWED.get(status)
+    if allowed is not None:
+        return found.error_class in allowed
+    return not (status >= 505 and found.error_class is _C.INVALID_ARGUMENT)
+
+
+def _of_status(evidence: Evidence, status: int, told: str) -> Verdict | None:
+    if 300 <= status < 400:
+        place = evidence.headers.get("location", "").lower()
+        login = any(
+            word in place for word in ("login", "signin", "sso", "auth", "passport", "cas/")
+        )
+        return parse_verdict("permission_denied no" if login else "unknown maybe", "a redirect")
+    if status == 500 and not says_nothing(told):
+        return _UNKNOWN
+    if status == 413 and any(part in evidence.url.lower() for part in _MODEL_PATHS):
+        return parse_verdict("context_overflow no", "status 413 of a model")
+    if status == 408 and told and not says_nothing(told):
+        return parse_verdict("in_doubt_timeout maybe", "status 408 with a reason")
+    if status in STATUS:
+        return STATUS[status]
+    if 400 <= status < 600 or told or evidence.body:
+        return _UNKNOWN
+    return None

@@ -1,0 +1,199 @@
+"""Read a live exception into the stored form; client libraries are looked at, never imported.
+
+Only attributes that some rule uses are read. Nothing is called that could wait: a body is taken
+from where the client already keeps it, never through a property that may read the network.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Any, cast
+
+_TEXT_MAX = 20_000
+_DEPTH_MAX = 6
+_ITEMS_MAX = 60
+
+_ATTRS = (
+    *("status_code", "http_status", "status", "code", "type", "param", "reason", "errno"),
+    *("strerror", "filename", "returncode", "cmd", "stderr", "stdout", "sqlstate", "pgcode"),
+    *("detail", "hint", "column_name", "constraint_name", "sqlite_errorcode", "sqlite_errorname"),
+    *("error_code", "user_message", "operation_name", "fmt", "kwargs", "details", "smtp_code"),
+    *("smtp_error", "recipients", "name", "absolute_path", "json_path", "validator"),
+    *("validator_value", "doc", "msg", "retry_after", "title", "error_type", "data", "obj"),
+    *("headers", "body", "json_body", "http_body", "error", "diag", "decline_code"),
+)
+_DIAG = ("sqlstate", "message_primary", "message_detail", "column_name", "constraint_name")
+
+
+def live_record(error: BaseException) -> dict[str, Any]:
+    """The stored form of an exception; its links stay exceptions until a rule follows them."""
+    kind = type(error)
+    attrs = _attrs(error)
+    return {
+        "type": f"{kind.__module__}.{kind.__qualname__}",
+        "mro": [f"{each.__module__}.{each.__qualname__}" for each in kind.__mro__[:-1]],
+        "message": message_of(error),
+        "attrs": attrs,
+        "args": [_plain(each, 1) for each in error.args[:8]],
+        "cause": error.__cause__,
+        "context": None if error.__suppress_context__ else error.__context__,
+        "orig": _link(getattr_quiet(error, "orig")),
+        "exceptions": _members(error),
+        "raised_in": _raised_in(error),
+    }
+
+
+def message_of(error: BaseException) -> str:
+    """The text of an exception; one whose ``__str__`` fails is shown by its type."""
+    try:
+        return str(error)[:_TEXT_MAX]
+    except Exception:  # a foreign __str__ may do anything; the class is still known
+        return type(error).__name__
+
+
+def getattr_quiet(value: object, name: str) -> Any:
+    """An attribute, or None, also where a foreign property raises (httpx's ``request`` does)."""
+    try:
+        return getattr(value, name, None)
+    except Exception:  # a foreign property may raise anything; then there is nothing to see
+        return None
+
+
+def _attrs(error: BaseException) -> dict[str, Any]:
+    attrs = _grpc(error)
+    if attrs is not None:
+        return attrs
+    attrs = {}
+    for name in _ATTRS:
+        value = getattr_quiet(error, name)
+        if value is None or callable(value) or value in ("", b""):
+            continue
+        attrs[name] = _diag(value) if name == "diag" else _plain(value, 1)
+    if (response := _response(error)) is not None:
+        attrs["response"] = response
+    request = getattr_quiet(error, "request")
+    if (method := getattr_quiet(request, "method")) is not None:
+        attrs["request"] = {"method": str(method), "url": str(getattr_quiet(request, "url") or "")}
+    if (errors := _errors(error)) is not None:
+        attrs["errors"] = errors
+    return attrs
+
+
+def _grpc(error: BaseException) -> dict[str, Any] | None:
+    """A gRPC error is also the call: its code, its details and what came behind the answer."""
+    code, details = getattr_quiet(error, "code"), getattr_quiet(error, "details")
+    if not (callable(code) and callable(details)):
+        return None
+    try:
+        found = code()
+        trailing = getattr_quiet(error, "trailing_metadata")
+        pairs = cast("Iterable[Any]", trailing() or ()) if callable(trailing) else ()
+        return {
+            "grpc_code": getattr(found, "name", str(found)),
+            "grpc_details": str(details() or ""),
+            "trailing_metadata": [[str(key), _plain(value, 1)] for key, value in pairs],
+        }
+    except Exception:  # not a gRPC call after all: foreign methods of these names
+        return {}
+
+
+def _errors(error: BaseException) -> Any:
+    """Validation errors of pydantic, or a plain list of errors."""
+    errors = getattr_quiet(error, "errors")
+    if callable(errors) and type(error).__module__.startswith("pydantic"):
+        return _plain(errors(), 1)
+    return _plain(errors, 1) if isinstance(errors, list | dict) else None
+
+
+def _diag(diag: object) -> dict[str, Any]:
+    found = {name: getattr_quiet(diag, name) for name in _DIAG}
+    return {name: value for name, value in found.items() if isinstance(value, str)}
+
+
+def _response(error: BaseException) -> dict[str, Any] | None:
+    response = getattr_quiet(error, "response")
+    if response is None:
+        response = getattr_quiet(error, "_response")
+    if isinstance(response, dict):
+        return cast("dict[str, Any]", _plain(response, 1))
+    status = getattr_quiet(response, "status_code")
+    status = getattr_quiet(response, "status") if status is None else status
+    headers = {} if response is None else _headers(response)
+    if not isinstance(status, int) and not headers:
+        return None
+    found: dict[str, Any] = {"status": status if isinstance(status, int) else 0, "headers": headers}
+    data = getattr_quiet(response, "data")
+    if isinstance(data, dict):
+        found["data"] = _plain(data, 1)
+    elif body := _kept_body(response):
+        found["body"] = body
+    return found
+
+
+def _headers(response: object) -> dict[str, str]:
+    headers = getattr_quiet(response, "headers")
+    try:
+        pairs = list(headers.items())
+        return {str(name).lower(): str(value) for name, value in pairs[:_ITEMS_MAX]}
+    except Exception:  # headers of a foreign type: then there are none to see
+        return {}
+
+
+def _kept_body(response: object) -> str:
+    """The body where httpx and requests keep what they have read; nothing is read here."""
+    for name in ("_content", "content", "_body", "text"):
+        holder = getattr_quiet(response, "__dict__") or {}
+        value = holder.get(name) if isinstance(holder, Mapping) else None
+        if isinstance(value, bytes | bytearray):
+            return bytes(value[:_TEXT_MAX]).decode("utf-8", "replace")
+        if isinstance(value, str):
+            return value[:_TEXT_MAX]
+    return ""
+
+
+def _members(error: BaseException) -> list[BaseException]:
+    if isinstance(error, BaseExceptionGroup):
+        return list(cast("BaseExceptionGroup[BaseException]", error).exceptions)[:_ITEMS_MAX]
+    return []
+
+
+def _link(value: object) -> BaseException | None:
+    return value if isinstance(value, BaseException) else None
+
+
+def _raised_in(error: BaseException) -> str:
+    """The module of the innermost frame."""
+    trace = error.__traceback__
+    if trace is None:
+        return ""
+    while trace.tb_next is not None:
+        trace = trace.tb_next
+    return str(trace.tb_frame.f_globals.get("__name__") or "")
+
+
+def _plain(value: Any, depth: int) -> Any:
+    """Plain data of a foreign value, bounded in depth, number and length."""
+    if value is None or isinstance(value, bool | int | float):
+        return value
+    if isinstance(value, str):
+        return value[:_TEXT_MAX]
+    if isinstance(value, bytes | bytearray):
+        return bytes(value[:_TEXT_MAX]).decode("utf-8", "replace")
+    if depth > _DEPTH_MAX:
+        return str(type(value).__name__)
+    if isinstance(value, Mapping):
+        pairs = list(cast("Mapping[Any, Any]", value).items())[:_ITEMS_MAX]
+        return {str(key): _plain(each, depth + 1) for key, each in pairs}
+    if isinstance(value, list | tuple | set | frozenset) or type(value).__name__ == "deque":
+        return [_plain(each, depth + 1) for each in list(cast("Iterable[Any]", value))[:_ITEMS_MAX]]
+    return _foreign(value, depth)
+
+
+def _foreign(value: Any, depth: int) -> Any:
+    name = getattr_quiet(value, "name")
+    if isinstance(name, str) and getattr_quiet(value, "value") is not None:
+        return name  # an enum
+    try:
+        if hasattr(value, "model_dump"):
+            return _plain(value.model_dump(mode="json", exclude_none=True), depth + 1)
+        return str(value)[:400]
+    except Exception:  # a foreign __str__ or model_dump may raise anything
+        return type(value).__name__

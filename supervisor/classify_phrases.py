@@ -1,0 +1,161 @@
+"""A small language for rules over words, and the verdict every rule gives.
+
+One rule is one line: ``CLASS EXECUTED :: PHRASE``. A phrase is a conjunction of terms joined by
+`` & ``; a term is a list of alternatives joined by ``|``, ``!`` before a term forbids it, and
+``/.../`` is a regular expression for what plain words cannot say. The text is in lower case.
+
+    rate_limited no :: rate limit|throttl & !per order
+
+Plain substring tests are linear in the text, so no input makes a rule run away; the few regular
+expressions are written without nested repetition, and the text is bounded before it comes here.
+"""
+
+import re
+from collections.abc import Iterable
+from functools import cache
+from typing import NamedTuple
+
+from .errors import ErrorClass, MayHaveExecuted
+
+
+class Verdict(NamedTuple):
+    """What one rule says: the class, whether the call may have run, and by what it was concluded."""
+
+    error_class: ErrorClass
+    executed: MayHaveExecuted
+    why: str
+
+
+class Term(NamedTuple):
+    """One condition of a phrase: any of the words, or the pattern, is in the text; or none is."""
+
+    wanted: bool
+    words: tuple[str, ...]
+    pattern: re.Pattern[str] | None = None
+
+    def holds(self, text: str) -> bool:
+        """Whether the condition is met by a text in lower case."""
+        if self.pattern is not None:
+            return (self.pattern.search(text) is not None) is self.wanted
+        for word in self.words:
+            if word in text:
+                return self.wanted
+        return not self.wanted
+
+
+class Rule(NamedTuple):
+    """A phrase and what it stands for."""
+
+    verdict: Verdict
+    terms: tuple[Term, ...]
+
+    def holds(self, text: str) -> bool:
+        """Whether every term holds; a loop, since this is the hot path."""
+        for term in self.terms:
+            if not term.holds(text):
+                return False
+        return True
+
+
+def parse_phrase(phrase: str) -> tuple[Term, ...]:
+    """Read a phrase of the language above.
+
+    Raises:
+        ValueError: a term is empty or its regular expression is not one.
+    """
+    return tuple(_term(part.strip(" ")) for part in re.split(r" & |^& ", phrase))
+
+
+def _term(part: str) -> Term:
+    wanted = not part.startswith("!")
+    part = part.removeprefix("!")
+    if len(part) > 2 and part[0] == part[-1] == "/":
+        try:
+            return Term(wanted, (), re.compile(part[1:-1]))
+        except re.error as error:
+            raise ValueError(f"{part!r} is no regular expression: {error}") from None
+    words = tuple(part.split("|"))
+    if not all(words):
+        raise ValueError(f"an empty word in {part!r}")
+    return Term(wanted, words)
+
+
+def parse_rules(table: str, family: str) -> tuple[Rule, ...]:
+    """Read a table of rules, one a line; lines that start with ``#`` and empty ones are skipped.
+
+    Raises:
+        ValueError: a line is not a rule; the message gives the line.
+    """
+    return tuple(_rule(line, family) for line in _lines(table))
+
+
+def _lines(table: str) -> Iterable[str]:
+    for raw in table.splitlines():
+        line = raw.strip()
+        if line and not line.startswith("#"):
+            yield line
+
+
+def _rule(line: str, family: str) -> Rule:
+    head, separator, phrase = line.partition(" :: ")
+    if not separator:
+        raise ValueError(f"not a rule: {line!r}")
+    return Rule(parse_verdict(head, f"{family}: {phrase}"), parse_phrase(phrase))
+
+
+def parse_verdict(head: str, why: str) -> Verdict:
+    """Read ``CLASS EXECUTED``, the left side of a rule.
+
+    Raises:
+        ValueError: no such class, or the second word is not no, maybe or yes.
+    """
+    name, _, executed = head.strip().partition(" ")
+    executed = executed.strip() or "no"
+    if executed not in ("no", "maybe", "yes"):
+        raise ValueError(f"{executed!r} is none of no, maybe, yes")
+    return Verdict(ErrorClass(name), executed, why)
+
+
+def first(rules: Iterable[Rule], text: str) -> Verdict | None:
+    """The verdict of the first rule that holds."""
+    for rule in rules:
+        if rule.holds(text):
+            return rule.verdict
+    return None
+
+
+def parse_codes(table: str, family: str) -> dict[str, Verdict]:
+    """Read ``CLASS EXECUTED :: code code code``: exact codes, compared by `token`.
+
+    Raises:
+        ValueError: a line is not a rule, or a code stands in the table twice.
+    """
+    codes: dict[str, Verdict] = {}
+    for line in _lines(table):
+        head, separator, listed = line.partition(" :: ")
+        if not separator:
+            raise ValueError(f"not a list of codes: {line!r}")
+        for code in listed.split():
+            key = token(code)
+            if key in codes:
+                raise ValueError(f"{code!r} stands in {family} twice")
+            codes[key] = parse_verdict(head, f"{family} {code}")
+    return codes
+
+
+@cache
+def _squeeze() -> dict[int, None]:
+    return dict.fromkeys(map(ord, " _-./:'\"()[]"))
+
+
+def token(code: str) -> str:
+    """A code without case and punctuation: RATE_LIMIT_EXCEEDED, RateLimitExceeded are one."""
+    return code.lower().translate(_squeeze())
+
+
+_HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|[_\-./:]+")
+
+
+def spaced(code: str) -> str:
+    """A code as words: ``RateLimit.TooFast`` is ``rate limit too fast``."""
+    return _HUMP.sub(" ", code).lower().strip()

@@ -1,0 +1,45 @@
+"""A rate or a quota, looked at once more: does waiting alone help, within what a session can wait?"""
+
+from .classify_evidence import Evidence
+from .classify_phrases import Verdict, first, parse_rules
+from .classify_waits import received, stated_wait
+from .errors import ErrorClass
+
+_ONE_REQUEST = parse_rules(
+    "context_overflow no :: request too large|too large for & token|tpm|per min", "words"
+)
+_MONEY = parse_rules(
+    """
+permission_denied no :: billing|credit balance|upgrade your plan|contact sales|check your plan|spending limit|free tier|欠费|续费|充值|套餐
+permission_denied no :: limit: 0|limit": 0|limit=0|quota of 0|limit 0,
+""",
+    "money",
+)
+_LONG = parse_rules(
+    """
+permission_denied no :: per day|perday|daily|per month|permonth|monthly|per week|weekly|24 hours|每日|每天|当日|当天|今日|单日|每月|当月|本月|日调用|日限 & !per minute|perminute|每分钟|每秒|per second
+""",
+    "a long window without a stated wait",
+)
+
+
+def refilled(found: Verdict, evidence: Evidence, words: str, codes: tuple[str, ...]) -> Verdict:
+    """The verdict on a rate limit, or what it is instead.
+
+    One request above the ceiling is too large. Money does not refill. A day or a month does, but a
+    session cannot wait for it unless the answer states how long.
+    """
+    if found.error_class is not ErrorClass.RATE_LIMITED:
+        return found
+    text = (words + " " + " ".join(codes)).lower()
+    if (told := first(_ONE_REQUEST, text) or first(_MONEY, text)) is not None:
+        return told
+    told = first(_LONG, text)
+    if told is None:
+        return found
+    # Only whether a wait is stated matters here, not from when it counts.
+    moment = received(evidence.headers, 0.0)
+    trailers = evidence.attrs.get("trailing_metadata")
+    body = evidence.body if evidence.body is not None else evidence.attrs
+    wait = stated_wait(evidence.headers, body, words, trailers, moment)
+    return told if wait is None else found

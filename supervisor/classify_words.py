@@ -1,0 +1,96 @@
+"""Read free text: the last line of a stack trace, then the rules of English and Chinese."""
+
+import re
+
+from .classify_chinese import CHINESE
+from .classify_english import EMPTY_PHRASES, ENGLISH
+from .classify_phrases import Verdict, first, parse_rules, parse_verdict, token
+from .classify_tables import ERRNO, NAMES
+from .errors import ErrorClass
+
+TEXT_MAX = 4_000
+_TAIL = 1_500
+
+_TRACE = re.compile(
+    r"traceback \(most recent call last\)|^\s+at [\w.$<>]+\(|\nstack trace:|\n\s+at \w",
+    re.IGNORECASE,
+)
+_LAST = re.compile(
+    r"^(?:[\w.]+\.)?([A-Z]\w*(?:Error|Exception|Exit|Interrupt|Timeout|Warning|Expired)): ?(.*)",
+    re.MULTILINE,
+)
+_ERRNO = re.compile(
+    r"\[errno (\d{1,3})\]|os error (\d{1,3})|errno[ =:]+-?(\d{1,3})\b", re.IGNORECASE
+)
+_BUG = parse_verdict("bug maybe", "stack trace")
+
+# What was seen of a connection, for exceptions whose class alone says only "connection".
+CONNECTION = parse_rules(
+    """
+permission_denied no :: certificate_verify_failed|certificate verify failed|certificateerror|hostname mismatch|wrong_version_number|wrong version number|unsupported protocol|self-signed|self signed|unknown ca|sslv3_alert|tlsv1_alert|ssl: tlsv|no_shared_cipher|handshake failure|handshake_failure|certificate required|certificate has expired
+transient no :: temporary failure in name resolution|eai_again|try again later & name|resolution|resolve
+permission_denied no :: name or service not known|nodename nor servname|getaddrinfo failed|no address associated|nameresolutionerror|could not resolve|name does not resolve|no such host
+transient maybe :: too many 500 error|too many 502 error|too many 503 error
+rate_limited no :: too many 429 error
+in_doubt_timeout maybe :: too many 504 error
+transient no :: newconnectionerror|connection refused|connect call failed|failed to establish a new connection|no route to host|network is unreachable|host is down|connecttimeout|connect timeout|connection timed out|timed out while connecting|connection to|could not connect|cannot connect to host|handshake operation timed out|tunnel connection failed|unable to connect to proxy|cannot connect to proxy|error connecting to|delayed connect & !read timed out|reading from|readtimeout
+in_doubt_timeout maybe :: read timed out|readtimeout|reset by peer|connection reset|broken pipe|remotedisconnected|remote end closed|connection aborted|server disconnected|incompleteread|incomplete read|response ended|connection closed|closed connection|closed by server|unexpected_eof|eof occurred|write operation timed out|read operation timed out|timed out|connection lost|while reading from socket|peer closed|stream closed|protocol error
+transient no :: refused
+""",
+    "connection",
+)
+
+
+def has_chinese(text: str) -> bool:
+    """Whether a text holds ideographs or kana."""
+    return any("\u3040" <= each <= "\u9fff" for each in text)
+
+
+def clip(text: str) -> str:
+    """The head and the tail of a long text: what is between them is not read."""
+    return text if len(text) <= TEXT_MAX else text[: TEXT_MAX - _TAIL] + "\n" + text[-_TAIL:]
+
+
+def of_words(text: str) -> Verdict | None:
+    """What the words of a text say; None if no rule knows them."""
+    text = clip(text)
+    if (found := of_trace(text)) is not None:
+        return found
+    lower = text.lower()
+    if not text.isascii() and has_chinese(text) and (told := first(CHINESE, lower)) is not None:
+        if told.error_class is not ErrorClass.UNKNOWN:
+            return told
+        other = first(ENGLISH, lower)
+        return told if other is None or other.error_class is ErrorClass.INVALID_ARGUMENT else other
+    return first(ENGLISH, lower)
+
+
+def of_trace(text: str) -> Verdict | None:
+    """A stack trace in a text: its last line says what happened, if that is not a fault."""
+    if not _TRACE.search(text):
+        return None
+    last = None
+    for last in _LAST.finditer(text):
+        pass
+    if last is None:
+        return _BUG
+    told = of_errno(last[2]) or NAMES.get(token(last[1])) or first(ENGLISH, last[2].lower())
+    return _BUG if told is None else told
+
+
+def of_errno(text: str) -> Verdict | None:
+    """An errno written into a text."""
+    if (found := _ERRNO.search(text)) is None:
+        return None
+    return ERRNO.get(int(found[1] or found[2] or found[3]))
+
+
+def of_connection(text: str) -> Verdict | None:
+    """How far a connection had come, by the words of the client."""
+    return first(CONNECTION, clip(text).lower())
+
+
+def says_nothing(text: str) -> bool:
+    """Whether a text is empty, or a standard phrase that repeats its status."""
+    plain = text.strip().strip(".!").lower()
+    return not plain or all(line.strip(" .!") in EMPTY_PHRASES for line in plain.splitlines())
