@@ -66,12 +66,17 @@ class Reply(Generic[T]):
 class Ref(Generic[M]):
     """The address of a child by its path; stays valid over restarts of it and of what is above."""
 
-    __slots__ = ("_child", "_services", "path")
+    __slots__ = ("_child", "_services", "first", "path")
 
-    def __init__(self, services: Services, path: str, child: Child | None = None) -> None:
+    def __init__(
+        self, services: Services, path: str, child: Child | None = None, first: int = 0
+    ) -> None:
         self._services = services
         self._child = child
         self.path = path
+        # The life that start_child or restart_child started; 0 if that start was ignored, or if
+        # the address was made from its path.
+        self.first = first
 
     def __repr__(self) -> str:
         return f"Ref({self.path!r})"

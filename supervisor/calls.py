@@ -26,6 +26,12 @@ from .rules import Activity, count
 from .specs import ChildSpec, ChildType, DynamicSpec, Spec, SupervisorSpec, check_childspecs
 
 Script = Callable[[Machine], Waiting[object]]
+# A child, and which life of it was started; 0 if the start was ignored.
+Begun = tuple[Child, int]
+
+
+def _begun(child: Child) -> Begun:
+    return child, child.life.n if child.life is not None else 0
 
 
 class ChildInfo(Struct, frozen=True, kw_only=True):
@@ -68,7 +74,7 @@ def admit(machine: Machine, spec: Spec) -> Child:
     there = machine.kids.get(spec.id)
     if there is not None:
         if there.activity is Activity.RUNNING or machine.dynamic:
-            raise AlreadyStarted(there.path)
+            raise AlreadyStarted(there.path, there.n)
         raise AlreadyPresent(there.path)
     limits = machine.spec
     children_max = limits.children_max if isinstance(limits, DynamicSpec) else None
@@ -80,13 +86,13 @@ def admit(machine: Machine, spec: Spec) -> Child:
 
 
 def start_child(wanted: Spec | str) -> Script:
-    def script(machine: Machine) -> Waiting[Child]:
+    def script(machine: Machine) -> Waiting[Begun]:
         child = admit(machine, checked(machine, wanted))
         failure = yield from machine.start(child)
         if failure is not None:
             machine.drop(child, failure)
             raise StartFailed(child.path, failure)
-        return child
+        return _begun(child)
 
     return script
 
@@ -130,12 +136,12 @@ def terminate_child(id: str, incarnation: int | None = None) -> Script:
 
 
 def restart_child(id: str) -> Script:
-    def script(machine: Machine) -> Waiting[Child]:
+    def script(machine: Machine) -> Waiting[Begun]:
         child = _find_down(machine, id, "restart_child")
         failure = yield from machine.start(child)
         if failure is not None:
             raise StartFailed(child.path, failure)
-        return child
+        return _begun(child)
 
     return script
 

@@ -43,7 +43,7 @@ class Supervisor:
     async def start_child(self, spec: Spec | str) -> Ref[Any]:
         """Add a child at the end of the order and start it; with a template, give its id alone.
 
-        Returns its address; ``ref.alive`` is False if the body answered ``IgnoreStart``.
+        Returns its address; ``ref.first`` is 0 if the body answered ``IgnoreStart``.
 
         Raises:
             StartFailed: it did not start; nothing is kept of it and nothing is retried.
@@ -52,7 +52,7 @@ class Supervisor:
             ChildLimitReached: ``children_max`` children are there.
             InvalidSpec: it does not fit this supervisor.
         """
-        return self._ref(cast(Child, await self._call(calls.start_child(spec))))
+        return self._ref(*cast("calls.Begun", await self._call(calls.start_child(spec))))
 
     def start_child_soon(self, spec: Spec | str) -> Ref[Any]:
         """Add a child to a dynamic supervisor without waiting; messages can be sent at once.
@@ -84,7 +84,7 @@ class Supervisor:
             StartFailed: it did not start; its specification stays.
             NotForDynamic: a dynamic supervisor keeps no child that is down.
         """
-        return self._ref(cast(Child, await self._call(calls.restart_child(id))))
+        return self._ref(*cast("calls.Begun", await self._call(calls.restart_child(id))))
 
     async def delete_child(self, id: str) -> None:
         """Remove the specification of a child that is down.
@@ -157,8 +157,8 @@ class Supervisor:
                 watchers.remove(tell)
         return child.final
 
-    def _ref(self, child: Child) -> Ref[Any]:
-        return Ref(self._services, child.path, child)
+    def _ref(self, child: Child, first: int = 0) -> Ref[Any]:
+        return Ref(self._services, child.path, child, first)
 
     def _machine(self) -> Machine:
         machine = self._look_up(self.path)

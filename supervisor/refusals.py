@@ -48,9 +48,10 @@ class StartFailed(UkemiError):
 class AlreadyStarted(UkemiError):
     """A child of this id runs."""
 
-    def __init__(self, child: str) -> None:
+    def __init__(self, child: str, incarnation: int) -> None:
         super().__init__(f"{child!r} is already running; terminate_child it first")
         self.child = child
+        self.incarnation = incarnation
 
 
 class AlreadyPresent(UkemiError):

@@ -8,7 +8,7 @@ With ``kind`` the wording of start and validation errors is forgiven.
 import json
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 Json = Any
 Case = dict[str, Json]
@@ -32,11 +32,15 @@ def load_cases(paths: Iterable[Path]) -> list[Case]:
         files |= set(path.rglob("*.json")) if path.is_dir() else {path}
     found: dict[str, Case] = {}
     for file in sorted(files):
-        content: Json = json.loads(file.read_text(encoding="utf-8"))
-        if isinstance(content, dict) and {"case", "tree", "steps", "trace"} <= set(content):
-            case: Case = content
-            found[str(case["case"])] = case
+        content = as_dict(json.loads(file.read_text(encoding="utf-8")))
+        if {"case", "tree", "steps", "trace"} <= content.keys():
+            found[str(content["case"])] = content
     return [found[name] for name in sorted(found)]
+
+
+def as_dict(value: Json) -> dict[str, Json]:
+    """Return a JSON object as it is, and an empty one for anything else."""
+    return cast(dict[str, Json], value) if isinstance(value, dict) else {}
 
 
 def is_unordered(tree: Json, path: str) -> bool:
@@ -89,14 +93,13 @@ def _sort_unordered_exits(tree: Json, events: Sequence[Json]) -> list[Json]:
 
 def _kind(error: Json) -> Json:
     named = isinstance(error, str) and error in NAMED
-    started = isinstance(error, dict) and "already_started" in error
-    return error if named or started else "other"
+    return error if named or "already_started" in as_dict(error) else "other"
 
 
 def _forgive(out: Step) -> Step:
     def result(given: Json) -> Json:
-        failed = isinstance(given, dict) and "error" in given
-        return {"error": _kind(given["error"])} if failed else given
+        fields = as_dict(given)
+        return {"error": _kind(fields["error"])} if "error" in fields else given
 
     out["result"] = result(out["result"])
     for field in ("meanwhile", "results"):

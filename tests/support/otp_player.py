@@ -6,6 +6,7 @@ The case's tree is a child of a bare outer supervisor, which plays the root's pa
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable
 from functools import partial
+from itertools import groupby
 from typing import Any, cast
 
 import anyio
@@ -97,7 +98,7 @@ class Player:
         # Of supervisors whose children have no ids: what is shown for a child, and its latest name.
         self.unnamed: dict[str, str] = {}
         self.names: dict[str, str] = {}
-        self.latest: dict[str, tuple[str, int]] = {}
+        self.latest: dict[str, str] = {}
         self.root: Supervisor
         self.kernel: Kernel
 
@@ -108,9 +109,12 @@ class Player:
         )
         trace: list[Step] = []
         async with self.kernel:
-            for number, step in enumerate(self.case["steps"]):
-                trace.append(await self.step(number, step))
-            self.released.set()
+            try:
+                for number, step in enumerate(self.case["steps"]):
+                    trace.append(await self.step(number, step))
+            finally:
+                # What ignores its cancellation would keep the loop from ending.
+                self.released.set()
             if self.kernel.supervisor("root").alive:
                 self.stop_root("shutdown")
                 await self.settle()
@@ -188,6 +192,7 @@ class Player:
         spec: Any = ChildSpec(
             id=busy, start=Worker(self.body, {}), restart=RestartType.TEMPORARY, wait_ready=True
         )
+        results: list[Json] = []
         async with anyio.create_task_group() as group:
             group.start_soon(
                 self.quietly,
@@ -301,8 +306,8 @@ class Player:
 
     def spec(self, spec: Json, sup: str, shown: str | None = None) -> Spec:
         """Make our specification of a child of this supervisor (by its real path)."""
-        if "raw" in spec or not isinstance(spec, dict):
-            return cast(Spec, spec.get("raw") if isinstance(spec, dict) else spec)
+        if "raw" in spec:
+            return cast(Spec, spec["raw"])
         check_modules(spec)
         fields = child_fields(spec)
         if shown is not None:
@@ -371,7 +376,7 @@ class Player:
         real = ""
         for part in path.split("/"):
             at = f"{real}/{part}" if real else part
-            real = f"{real}/{self.latest[at][0]}" if at in self.latest else at
+            real = f"{real}/{self.latest[at]}" if at in self.latest else at
         return real
 
     # -- what is written down ---------------------------------------------------------------------------
@@ -429,22 +434,18 @@ class Player:
     def summed(self, reports: list[Json]) -> list[Json]:
         """Sum up what simple_one_for_one tells at its end: one report per reason."""
         out: list[Json] = []
-        sums: dict[str, Json] = {}
         for report in reports:
             kind = self.unnamed.get(self.real(report["sup"]))
-            summed = (
-                kind == "simple_one_for_one"
-                and not self.kernel.supervisor(self.real(report["sup"])).alive
-            )
-            if not (summed and report["report"] == "shutdown_error"):
+            gone = not self.kernel.supervisor(self.real(report["sup"])).alive
+            if not (kind == "simple_one_for_one" and gone and report["report"] == "shutdown_error"):
                 out.append(report)
                 continue
-            key = f"{report['sup']} {report['reason']}"
-            if key not in sums:
-                sums[key] = report | {"child": {"dead": 0}}
-                out.append(sums[key])
-            sums[key]["child"]["dead"] += 1
-        return out
+            alike = [each for each in out if each | {"child": 0} == report | {"child": 0}]
+            if alike:
+                alike[0]["child"]["dead"] += 1
+            else:
+                out.append(report | {"child": {"dead": 1}})
+        return _sort_sums(out)
 
     # -- steps --------------------------------------------------------------------------------------------
 
@@ -460,7 +461,7 @@ class Player:
     def error(self, error: UkemiError, step: Json) -> Json:
         match error:
             case AlreadyStarted():
-                return {"already_started": self.process(error.child)}
+                return {"already_started": self.process(error.child, error.incarnation)}
             case AlreadyPresent():
                 return "already_present"
             case ChildNotFound():
@@ -482,16 +483,15 @@ class Player:
             case _:
                 return str(error)
 
-    def process(self, path: str, incarnation: int | None = None) -> str:
+    def process(self, path: str, incarnation: int) -> str:
         """Return OTP's process as the traces write it: last part of the path, number of the life."""
-        child = self.kernel.ref(path)
-        number = self.numbers[path, child.incarnation if incarnation is None else incarnation]
+        number = self.numbers[path, incarnation]
         return f"{self.shown(path).rsplit('/', 1)[-1]}#{number}"
 
-    def started(self, ref: Ref[Any], lives_before: int = 0) -> Json:
-        if ref.incarnation == lives_before:  # the start was ignored
+    def started(self, ref: Ref[Any]) -> Json:
+        if not ref.first:  # the start was ignored
             return {"ok": None}
-        result: Json = {"ok": self.process(ref.path)}
+        result: Json = {"ok": self.process(ref.path, ref.first)}
         return result | {"info": ref.info} if ref.info is not None else result
 
     async def do_start(self, step: Json) -> Json:
@@ -562,7 +562,7 @@ class Player:
         ref = await self.sup(step["sup"]).start_child(spec)
         result = self.started(ref)
         if result["ok"] is not None:
-            self.latest[f"{sup}/{shown}"] = id, ref.incarnation
+            self.latest[f"{sup}/{shown}"] = id
         return "ignore" if result["ok"] is None and kind == "dynamic" else result
 
     async def do_terminate_child(self, step: Json) -> Json:
@@ -573,7 +573,7 @@ class Player:
             return "ok"
         if step.get("by") == "id":
             raise NotForDynamic("terminate_child by id", sup)
-        id, _ = self.latest.get(f"{sup}/{step['child']}", (step["child"], 0))
+        id = self.latest.get(f"{sup}/{step['child']}", str(step["child"]))
         n = self.kernel.ref(f"{sup}/{id}").incarnation
         try:
             await self.sup(step["sup"]).terminate_child(id, n)
@@ -583,8 +583,7 @@ class Player:
         return "ok"
 
     async def do_restart_child(self, step: Json) -> Json:
-        before = self.kernel.ref(f"{self.real(step['sup'])}/{step['child']}").incarnation
-        return self.started(await self.sup(step["sup"]).restart_child(step["child"]), before)
+        return self.started(await self.sup(step["sup"]).restart_child(step["child"]))
 
     async def do_delete_child(self, step: Json) -> Json:
         await self.sup(step["sup"]).delete_child(step["child"])
@@ -640,6 +639,15 @@ class Player:
                 "count": await self.count(handle),
             }
         return seen
+
+
+def _sort_sums(reports: list[Json]) -> list[Json]:
+    """Put the sums that follow one another into the order of OTP's terms, here the alphabet's."""
+    out: list[Json] = []
+    for is_sum, group in groupby(reports, lambda each: isinstance(each["child"], dict)):
+        run = list(group)
+        out += sorted(run, key=lambda each: str(each["reason"])) if is_sum else run
+    return out
 
 
 class Worker:

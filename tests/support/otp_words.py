@@ -1,6 +1,7 @@
 """OTP's words into ours and back: specifications, reasons, rows."""
 
 import json
+from enum import StrEnum
 from typing import Any
 
 from ukemi.supervisor import (
@@ -75,9 +76,10 @@ def exit_of(reason: Json) -> ExitReason:
             return Crashed(ErrorClass.UNKNOWN, "Died", json.dumps(reason))
 
 
-def _word(kind: type[Any], value: Json) -> Any:
+def _word(kind: type[StrEnum], value: Json) -> Any:
     """Return our word for OTP's; one that does not exist is passed on, to be refused."""
-    return next((each for each in kind if each.value == value), value)
+    known = [each for each in kind if each.value == value]
+    return known[0] if known else value
 
 
 def shutdown_s(spec: Json) -> Any:
