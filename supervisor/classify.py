@@ -84,6 +84,12 @@ _CONNECTIONS = frozenset(
         "servernotfounderror",
     )
 )
+_CLIENTS = frozenset(
+    (
+        *("openai", "anthropic", "httpx", "httpx2", "requests", "aiohttp", "urllib3", "boto3"),
+        *("botocore", "stripe", "google", "grpc", "slack_sdk", "litellm", "redis", "asyncpg"),
+    )
+)
 # Classes that anybody raises for anything.
 _ANY = frozenset(("exception", "runtimeerror", "oserror", "baseexception", "environmenterror"))
 
@@ -215,6 +221,8 @@ def _own_name(evidence: Evidence, stage: Stage) -> Verdict | None:
     if evidence.form != "exception" or evidence.names[0] in _ANY:
         return None
     found = NAMES.get(evidence.names[0])
+    if evidence.names[0] in ("timeouterror", "timeout", "servertimeouterror"):
+        found = of_connection(evidence.message) or found
     if found is not None and found.error_class is _C.BUG and stage == "args":
         return _ARGS
     return found
@@ -245,9 +253,17 @@ def _by_name_or_words(evidence: Evidence, stage: Stage) -> Verdict:
     if evidence.message.startswith("embedded null"):
         return parse_verdict("invalid_argument no", "a null byte")
     told = of_words(evidence.message)
+    if evidence.names[0] == "valueerror" and _in_client(evidence.raised_in):
+        if told is None or told.error_class is not _C.PERMISSION_DENIED:
+            return parse_verdict("bug no", "a value the client refused before sending")
     if told is not None and builtin and told.error_class in (_C.TRANSIENT, _C.INVALID_ARGUMENT):
         return _NOTHING
     return told or named or _NOTHING
+
+
+def _in_client(module: str) -> bool:
+    """Whether an exception was raised inside a client library."""
+    return module.partition(".")[0] in _CLIENTS
 
 
 def _failure(
@@ -259,6 +275,8 @@ def _failure(
 ) -> Failure:
     answer = read_answer(decided.body)
     words = answer.words or clip(_spoken(decided))
+    if decided.status in (0, 200) and "stream" in decided.raised_in and verdict.executed == "no":
+        verdict = verdict._replace(executed="maybe")  # the answer had begun
     verdict = refilled(verdict, decided, words, answer.codes)
     wait = None
     if verdict.error_class in _WAITING:

@@ -245,7 +245,10 @@ def _text(
     if text[:1] in "{[" and isinstance(inner := decoded(text), Mapping | list):
         _walk(cast("Any", inner), key, depth + 1, found, words, budget)
         return
-    if key in _RANK and _is_code(text):
+    if key == "refusal":
+        _code("refusal", "reason", depth, found)
+        words.append(text)
+    elif key in _RANK and _is_code(text):
         _code(text, key, depth, found)
         if key in ("reason", "error", "detail", "issue"):
             words.append(text)

@@ -56,7 +56,7 @@ transient no :: slow_down_overloaded ServiceBusy SystemBusy engine_busy
 transient maybe :: server_error InternalServerError InternalServerErrorException InternalFailure backendError
 transient maybe :: SYSTEM_ERROR ACQ.SYSTEM_ERROR isp.unknow-error isp.unknown-error
 transient maybe :: LastTokenProcessing BIZERR_NEED_RETRY bad_gateway upstream_error isp.service-unavailable provider_error
-in_doubt_timeout maybe :: timeout_error request_timeout gateway_timeout ModelTimeoutException
+in_doubt_timeout maybe :: timeout_error  gateway_timeout ModelTimeoutException
 in_doubt_timeout maybe :: InternalError.Timeout upstream_timeout DEADLINE_EXCEEDED OPERATION_TIMEOUT
 in_doubt_timeout maybe :: Timeout timed_out ReadTimeout isp.remote-service-timeout RequestTimeoutException
 # clouds: AWS, Azure, Google, Aliyun, Tencent, Kubernetes
@@ -178,6 +178,7 @@ invalid_argument no :: NotFoundException ClientError InvalidParameters FAILED_VA
 invalid_argument no :: resource_not_found_error OUT_OF_RANGE invalid_parameter
 business_rejected no :: FAILED_PRECONDITION Conflict ConflictException conflict_error PRECONDITION_FAILED UNPROCESSABLE_BUSINESS BUSINESS_ERROR BizError
 rate_limited no :: RESOURCE_EXHAUSTED TooManyRequests LimitExceededException tokens rateLimitExceeded quotaExceeded LimitExceeded
+in_doubt_timeout maybe :: request_timeout
 unknown maybe :: api_error INTERNAL InternalError UNKNOWN INTERNAL_SERVER_ERROR Server soap:Server UnknownError
 unknown maybe :: FailedOperation ModelErrorException ModelStreamErrorException SystemError
 """,

@@ -11,12 +11,15 @@ from .classify_phrases import Rule, parse_rules
 
 ENGLISH: tuple[Rule, ...] = parse_rules(
     """
+# access by protocol: a person has to act
+permission_denied no :: protocol version|elicitation
 # a fault in a program, the upstream's or ours
 bug maybe :: nullpointerexception|null pointer|nil pointer|nullreferenceexception|classcastexception|outofboundsexception|stackoverflowerror|undefined is not|is not a function|cannot read propert|is not iterable|segmentation fault|unhandled exception|/ by zero|divide by zero|division by zero|integer divide|nosuchmethoderror|noclassdeffound|assertion failed|has no attribute|object reference not set|unboundlocalerror|goroutine 
 bug maybe :: /\\b(?:typeerror|keyerror|indexerror|attributeerror|nameerror|referenceerror|zerodivisionerror|assertionerror|illegalstateexception|arithmeticexception|undefined index|undefined method|undefined variable)\\b/
 bug maybe :: /^panic: |\\bpanic: runtime|index out of range \\[|runtime error: index|list index out of range/
 bug no :: tool_use|tool_calls|tool_call_id|tool_result|tool call|function call|functioncall & must be followed|without|must be a response|corresponding|immediately after|not have response|did not have|unexpected|do not match|comes immediately
 bug no :: roles must alternate|must alternate between|first message must|text content blocks must be non-empty|non-empty content|ensure that function call turn|last message must|expected last role|with role 'tool'|role 'tool'|invalid message order
+bug no :: schema & tool|function|input_schema|parameters & invalid|must|missing
 bug no :: idempoten & different|mismatch|same|parameters|reused
 bug no :: client has been closed|session is closed|event loop is closed|has already been closed|already closed & pool|connection|client|session|cursor & !by peer|remote|server
 bug no :: method not allowed|http version not supported|unsupported media type|content-type|expected json & !timeout
@@ -26,13 +29,15 @@ permission_denied no :: certificate & verif|expired|invalid|not trusted|unknown|
 permission_denied no :: wrong_version_number|wrong version number|x509|unable to get local issuer|tlsv1 alert|sslv3 alert|unsupported protocol & ssl|tls
 # locks and lost races: the server rolled back or never began
 transient no :: degradeexception|circuitbreaker|circuit breaker|circuit open|circuit is open
-transient no :: modified|changed|version & latest version|concurrently|by another & !if-match|etag
+transient no :: modified|changed|updated|version & latest version|concurrently|by another|in the meantime & !if-match|etag
+transient no :: in_progress|in progress|is being|currently being|while a run|another operation|still processing|pending operation & state|already|wait|until|operation|update|cannot|can not|can't|active|another & !approval|payment|order|refund|review
 transient no :: lock wait timeout|deadlock|could not serialize|serialization failure|database is locked|table is locked|lock contention|could not obtain lock|state lock|lock request time|lock timeout|statement timeout|write conflict|optimistic lock|failed to acquire lock|could not acquire lock|concurrent update|being updated by another|restart transaction|another process is|resource is locked by
 # the outcome is open
 in_doubt_timeout maybe :: outcome|result|state|status|whether & unknown|unclear|uncertain|undetermined|not be confirmed|unconfirmed|unable to determine|could not determine|cannot determine & !exit status|statuscode
 in_doubt_timeout maybe :: may have been|may or may not|might have been|could have been|may already have|may still|before retrying|before you retry|check whether|check the status|not known if|not known whether
 in_doubt_timeout maybe :: due to time limit|killed & time limit|timeout|timed out
 # nothing was sent
+transient no :: not read from or written to|waiting for the client|waiting for client|client did not send|client took too long|request body timeout
 transient no :: connect timed out|connecttimeout|connect timeout|connect etimedout|connection attempt timed out|dial tcp|tls handshake timeout|handshake operation timed out|connection refused|econnrefused|no route to host|network is unreachable|enetunreach|ehostunreach|temporary failure in name resolution|eai_again|failed to establish a new connection|connection could not be established|could not establish connection|delayed connect error|no healthy upstream|no live upstreams|host is down|could not connect to server|couldn't connect to server|failed to connect|unable to connect|cannot connect to|connection failure|can't connect|could not connect|error connecting to & !permission denied|access denied|authentication|credential|certificate|no such host|not known|password
 transient no :: pool|waiting for a connection|acquire|acquiring|checkout & timeout|timed out|exhausted|full|limit|no available
 transient no :: too many connections|too many clients|max number of clients|remaining connection slots|maxconnections|connection limit exceeded
@@ -40,6 +45,7 @@ permission_denied no :: name or service not known|nodename nor servname|enotfoun
 # the model's own limits
 context_overflow no :: context length|context window|context size|context_length|prompt is too long|prompt too long|prompt too large|max_seq_len|maximum prompt length|max_model_len|maximum input length|input is too long|input too long|input length and|range of input length|input token count|too many input tokens|maximum number of tokens|reduce the length of the|exceeds the model|maximum sequence length|max sequence length|model's maximum|exceeds the maximum number of tokens|context limit|n_ctx|exceeds the available context
 context_overflow no :: tokens|token & exceed|too large|too long|larger than|maximum|must be less|must have less|greater than & input|prompt|request|message|context|conversation & !per minute|per day|rate limit|expired|per second|max_tokens must|auth|login|daily|access token|quota|month|/\\bt?pm\\b/
+context_overflow no :: length limit was reached|length limit reached|finish_reason=length
 context_overflow no :: request too large & token|tpm|per min
 context_overflow no :: max_tokens|max_new_tokens|max_completion_tokens & /got -\\d|at least 1, got 0|-\\d+ is less/
 # the content itself
@@ -64,6 +70,7 @@ permission_denied no :: invalid signature|signature mismatch|signature does not 
 permission_denied no :: not permitted & !state|status|while|after|once|during
 permission_denied no :: whitelist|allowlist|block list|blocklist & ip|not|address
 permission_denied no :: ip address|your ip|ip not|client ip & not allowed|block|denied|not permitted|banned
+permission_denied no :: usage limit|usage cap|extra usage|regain access|usage tier
 permission_denied no :: billing|unpaid|past due|overdue & account|invoice|payment|subscription|service & !customer|order
 permission_denied no :: spending limit|spend limit|spending cap|budget has been exceeded|monthly limit|monthly quota|monthly usage|credit balance|out of credits|no credits|more credits|all & credits|insufficient credit|insufficient balance|exceeded your current quota|free tier|free trial|trial & expired|upgrade your plan|upgrade your account|upgrade to|your plan|current plan|contact sales|payment required|top up|recharge|add credits|purchase more|prepaid & !per minute|slow down
 permission_denied no :: credits|credit & plan|used up|exhausted|depleted|ran out|run out & !customer|order
@@ -77,12 +84,14 @@ permission_denied no :: exceeded quota|quota exceeded|quota has been|over quota|
 permission_denied no :: /\\bquotas?\\b/ & !/per (?:minute|second|hour)|rate/ & !try again in|retry in|retry after|replenished|been modified
 rate_limited no :: flowexception|rate limit|rate-limit|ratelimit|rate_limit|throttl|too many requests|too many calls|too many attempts|request limit|requests per|calls per|per minute|per second|per hour|qps|rpm|tpm|frequency limit|frequency limited|frequently|too fast|slow down|request rate|quota will be replenished|call volume|call limited|concurrency limit|concurrent requests|too many concurrent|concurrent limit|flow control|requests exceeded|burst|ban will last|too quickly|retry shortly
 # rules and states of the business
+business_rejected no :: blocked by the user|blocked by user|blocked the bot|user has blocked|opted out|unsubscribed|<no updates|nothing to update|no changes|nothing to commit
+permission_denied no :: only one & instance|session|client|process & running|another|other
 business_rejected no :: insufficient|not enough|exceeds available|out of|no more|sold out|unavailable & stock|inventory|seats|rooms|units|quantity|items|balance|funds|availability|points|capacity for|tickets|slots
 business_rejected no :: sold out|out of stock|in stock|on backorder|fully booked|no longer for sale|no longer valid|declined|credit limit|spending rule|limit per customer|per customer|per household|per order|per person|per account & !api
 business_rejected no :: /\\balready (?:been )?(?:shipped|cancell?ed|closed|paid|processed|exists?|refunded|settled|approved|rejected|completed|submitted|registered|used|taken|in use|booked|redeemed|merged|archived|deleted|captured|confirmed|assigned|sent|delivered|signed|expired|started|finished|reserved|published|released|reported|done|active|enrolled|invited|member|a member|subscribed|posted|voided|filled|executed|issued|locked|matched|pending|open|running|reversed|claimed|invoiced|resolved|terminated|accepted|activated|transferred|scheduled)/
 business_rejected no :: /\\b(?:state|status)\\b/ & current|wrong|invalid|in its|not in|cannot be|must be in|while & !http status|status code|status of the request
 business_rejected no :: already exist|duplicate|has been closed|is closed|are closed|was closed|is archived|is frozen|is locked|been locked|been settled|been shipped|been cancelled|been archived|been refunded|been finali|is finali|read-only state|not mergeable|no commits between|is not in a state|not in a valid
-business_rejected no :: approval|approve|approver|sign-off|four-eyes|dual control|second signature|requires review|manager|supervisor|admission webhook|change freeze|freeze window|blackout|policy|compliance|regulation|embargo|sanction|kyc|risk control|risk check|credit check|fraud|blacklist|not eligible|ineligible|eligib|does not meet|not meet|underage|age limit|minimum age|cooling-off|violates & !password policy|iam|role|cors|prohibited content
+business_rejected no :: approval|approve|approver|sign-off|four-eyes|dual control|second signature|requires review|manager|supervisor|admission webhook|change freeze|freeze window|blackout|policy|compliance|regulation|embargo|sanction|kyc|risk control|risk check|credit check|fraud|blacklist|not eligible|ineligible|eligib|does not meet|not meet|underage|<age limit|<minimum age|cooling-off|violates & !password policy|iam|role|cors|prohibited content
 business_rejected no :: deadline|cut-off|cutoff|window|period|season|office hours|business hours|opening hours|too late|term & passed|closed|expired|over|ended|after|outside|not open|elapsed|has passed
 business_rejected no :: coupon|voucher|offer|quote|promotion|discount|promo|contract|card|passport|warranty|membership & expired|not applicable|not valid|cannot be combined|used|invalid for|limit
 business_rejected no :: cannot|can not|can't|could not|may not|must not|not allowed|not be|unable to|not possible|is not & cancel|refund|return|modif|delete|change|edit|ship|merge|void|reopen|withdraw|transfer|booked|closed|evict|reverse|post to|remove|combined|exchanged|upgraded|renewed|submit & !parse|decode|read|connect|null|undefined|property
@@ -93,6 +102,8 @@ business_rejected no :: not allowed & state|status|order|this user|customer|week
 transient no :: maintenance|restarting|starting up|warming up|being loaded|is loading|is starting|not accepting|at capacity|over capacity|overloaded|overload & !permanently
 transient maybe :: please try again|try again later|try later|retry later|retry your request|temporarily|temporary|currently unavailable|service unavailable|is busy|server busy|too busy|overload|over capacity|at capacity|no capacity|maintenance|restarting|starting up|warming up|is loading|being loaded|not ready|unavailable & !invalid|must|check your|incorrect|wrong|after fix|correct the|permanently
 transient maybe :: upstream error|bad gateway|internal server error from upstream|encountered an issue|leader|election|failover|not primary|no instances available|no provider|can retry|please retry & !invalid|must
+# it failed, and no more
+unknown maybe :: unknown error|unexpected error|internal error|an error occurred|error occurred|something went wrong|unknown exception|unknown failure|operation failed|request failed|please contact & !unknown error code|invalid|parameter|argument
 # the arguments
 invalid_argument no :: please specify|did you mean|not found|no such|does not exist|doesn't exist|not exist|unknown|unrecognized|unrecognised|not recognized|could not find|cannot find|can't find|no match|matches multiple|ambiguous|not a valid|is not valid|invalid|malformed|could not parse|cannot parse|can't parse|failed to parse|unable to parse|parse error|syntax error|not a number|wrong format|bad format|format|expected|out of range|out of bounds|must be|must not|must match|must contain|must have|must start|should be|has to be|too long|too short|too large|too small|too many|at least|at most|greater than|less than|exceeds the maximum|exceeds maximum|maximum length|required|missing|cannot be empty|can't be empty|may not be empty|cannot be null|can't be blank|is empty|not supported|unsupported|illegal|incorrect|mandatory|not a directory|is a directory|cannot access|allowed values|one of|bad request|not allowed here|in the past|in the future|before start|violates not-null|has unknown
 """,

@@ -25,13 +25,14 @@ _TEXT = tuple(
     for pattern in (
         r"缺少(?:必[填要选])?(?:的)?(?:参数|字段)?[：:\s\[【'\"`]*([A-Za-z_][\w.]{0,60})",
         r"(?:参数|字段)[：:\s\[【'\"`]*([A-Za-z_][\w.]{0,60})",
+        r"([A-Za-z_][\w.]{0,60}) ?参数",
         r"([A-Za-z_][\w.]{0,60}) ?(?:不能为空|不存在|格式|无效|不合法|必须|必填|错误|为空)",
         r"([\u4e00-\u9fff]{2,8})(?:不能为空|只能是|必填|格式不正确|格式错误|不合法|必须为|必须是|应为)",
         r"[Mm]issing (?:a )?(?:the )?(?:required )?(?:key|parameter|argument|field|property|value for)"
         rf"s?:? ?['\"`]?({_NAME})['\"`]?",
         rf"['\"`]({_NAME})['\"`]:? is (?:a )?(?:required|missing|invalid|not valid)",
         rf"^({_NAME}) (?:is|was) (?:a )?(?:required|missing|invalid|not valid)",
-        rf"^({_NAME}) must (?:be|not)\b",
+        rf"(?:^|, |: )({_NAME}) must (?:be|not)\b",
         rf"(?:[Ii]nvalid|[Uu]nknown|[Uu]nsupported|[Uu]nexpected|[Uu]nrecognized) (?:value for |argument|parameter|"
         rf"field|property|arguments|keyword argument)s?:? ?['\"`]?({_NAME})['\"`]?",
         rf"(?:parameter|argument|field|property|column|attribute) ['\"`\[]({_NAME})['\"`\]]",
@@ -92,6 +93,7 @@ def _validation(evidence: Evidence) -> Iterator[str]:
     detail = str(attrs.get("detail") or diag.get("message_detail") or "")
     if found := re.match(r"Key \(([^)]{1,200})\)=", detail):
         yield from (name.strip() for name in found[1].split(","))
+    yield from _sql(evidence)
     if evidence.has("smtprecipientsrefused"):
         yield "to"
     if evidence.has(
@@ -106,6 +108,22 @@ def _validation(evidence: Evidence) -> Iterator[str]:
         yield "path"
     if evidence.message == "embedded null byte":
         yield "path"
+
+
+_SQL = re.compile(
+    r"no such (?:table|column)|syntax error|does not exist|ambiguous column|unrecognized token|incomplete input"
+)
+_NOT_NULL = re.compile(r"NOT NULL constraint failed: (?:\w+\.)?(\w+)|Column '(\w+)' cannot be null")
+
+
+def _sql(evidence: Evidence) -> Iterator[str]:
+    """The statement itself, or the column that was left out."""
+    state = evidence.text("sqlstate") or str(mapping(evidence.attrs.get("diag")).get("sqlstate"))
+    database = evidence.module in ("sqlite3", "asyncpg", "psycopg", "psycopg2", "sqlalchemy", "pymysql")
+    if state[:2] == "42" or (database and _SQL.search(evidence.message)):
+        yield "sql"
+    elif database and (found := _NOT_NULL.search(evidence.message)):
+        yield found[1] or found[2]
 
 
 def _jsonschema(evidence: Evidence) -> Iterator[str]:
@@ -141,6 +159,8 @@ def _structured(evidence: Evidence) -> Iterator[str]:
             elif isinstance(value, list) and key == "loc":
                 yield path(cast("list[Any]", value))
         yield from _maps(node)
+        if isinstance(names := node.get("fields"), list):
+            yield from (str(name) for name in cast("list[Any]", names)[:FIELDS_MAX])
 
 
 def _maps(node: Record) -> Iterator[str]:

@@ -91,7 +91,7 @@ def _no_retry(headers: Mapping[str, str]) -> bool:
 def _of_codes(evidence: Evidence, answer: Answer, told: str) -> Verdict | None:
     """A code that decides; else words that the status allows; else a code by its wording."""
     vendor = vendor_of(evidence.url, evidence.body)
-    rpc = "jsonrpc" in mapping(evidence.body)
+    rpc = "jsonrpc" in mapping(evidence.body) or "mcperror" in evidence.names
     weak: Verdict | None = None
     for code in answer.codes:
         found, firm = _of_code(code, vendor, rpc)
@@ -100,13 +100,8 @@ def _of_codes(evidence: Evidence, answer: Answer, told: str) -> Verdict | None:
         weak = weak or found
     status = evidence.status if evidence.status >= 300 else answer.inner_status or evidence.status
     spoken = _spoken(status, told)
-    if (
-        spoken is not None
-        and weak is not None
-        and spoken.error_class in _NOT_BY_WORDS
-        and status < 500
-    ):
-        spoken = weak if weak.error_class is _C.UNKNOWN else None
+    if spoken is _UNKNOWN and weak is not None:
+        spoken = None
     if spoken is not None:
         return spoken
     for code in answer.codes:
@@ -114,7 +109,8 @@ def _of_codes(evidence: Evidence, answer: Answer, told: str) -> Verdict | None:
         if worded is not None and _may(status, worded):
             return worded
     if weak is not None and _may(status, weak):
-        return weak
+        bare = weak.error_class is _C.UNKNOWN and status >= 500 and says_nothing(told)
+        return None if bare else weak
     if status != evidence.status:
         return _of_status(evidence, status, told)
     return None
@@ -126,7 +122,7 @@ def _of_code(code: str, vendor: str, rpc: bool) -> tuple[Verdict | None, bool]:
         state = SQLSTATE.get(code.lower()) if len(code) == 5 and code[:2].isdigit() else None
         return (state, True) if state is not None else of_code(code)
     if rpc and number in JSONRPC:
-        return JSONRPC[number], number in (-32602, -32005, -32700, -32601)
+        return JSONRPC[number], number not in (-32603, -32600)
     return of_number(vendor, code)
 
 
@@ -137,11 +133,9 @@ def _spoken(status: int, told: str) -> Verdict | None:
     found = of_words(told)
     if found is None or not _may(status, found):
         return None
-    if (
-        400 <= status < 500
-        and status not in (408, 409, 423, 425, 429)
-        and found.error_class in _NOT_BY_WORDS
-    ):
+    begun = found.executed != "no" or found.error_class is not _C.TRANSIENT
+    loose = status in (408, 409, 423, 425, 429) or not 400 <= status < 500
+    if begun and not loose and found.error_class in _NOT_BY_WORDS:
         return None if found.error_class is _C.IN_DOUBT_TIMEOUT else _UNKNOWN
     return found
 
@@ -162,8 +156,10 @@ def _of_status(evidence: Evidence, status: int, told: str) -> Verdict | None:
         return parse_verdict("permission_denied no" if login else "unknown maybe", "a redirect")
     if status == 500 and not says_nothing(told):
         return _UNKNOWN
-    if status == 413 and any(part in evidence.url.lower() for part in _MODEL_PATHS):
-        return parse_verdict("context_overflow no", "status 413 of a model")
+    if status in (404, 413) and any(part in evidence.url.lower() for part in _MODEL_PATHS):
+        large = status == 413
+        head = "context_overflow no" if large else "permission_denied no"
+        return parse_verdict(head, f"status {status} of a model")
     if status == 408 and told and not says_nothing(told):
         return parse_verdict("in_doubt_timeout maybe", "status 408 with a reason")
     if status in STATUS:

@@ -1,8 +1,8 @@
 """A small language for rules over words, and the verdict every rule gives.
 
 One rule is one line: ``CLASS EXECUTED :: PHRASE``. A phrase is a conjunction of terms joined by
-`` & ``; a term is a list of alternatives joined by ``|``, ``!`` before a term forbids it, and
-``/.../`` is a regular expression for what plain words cannot say. The text is in lower case.
+`` & ``; a term is a list of alternatives joined by ``|``, ``<`` and ``>`` tie an alternative to the
+beginning or end of a word, ``!`` before a term forbids it, and ``/.../`` is a regular expression for what plain words cannot say. The text is in lower case.
 
     rate_limited no :: rate limit|throttl & !per order
 
@@ -11,7 +11,7 @@ expressions are written without nested repetition, and the text is bounded befor
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import cache
 from typing import NamedTuple
 
@@ -32,13 +32,14 @@ class Term(NamedTuple):
     wanted: bool
     words: tuple[str, ...]
     pattern: re.Pattern[str] | None = None
+    bounded: Mapping[str, re.Pattern[str]] = {}
 
     def holds(self, text: str) -> bool:
         """Whether the condition is met by a text in lower case."""
         if self.pattern is not None:
             return (self.pattern.search(text) is not None) is self.wanted
         for word in self.words:
-            if word in text:
+            if word in text and (word not in self.bounded or self.bounded[word].search(text)):
                 return self.wanted
         return not self.wanted
 
@@ -51,10 +52,46 @@ class Rule(NamedTuple):
 
     def holds(self, text: str) -> bool:
         """Whether every term holds; a loop, since this is the hot path."""
-        for term in self.terms:
+        for term in self.terms:  # noqa: SIM110 - all() costs a generator for each rule
             if not term.holds(text):
                 return False
         return True
+
+
+class RuleBook:
+    """Rules in order, indexed by pieces of the words of their first term.
+
+    A text is cut into its pieces once; only rules whose first term shares one are looked at.
+    """
+
+    def __init__(self, rules: Iterable[Rule], piece: int) -> None:
+        self.rules = tuple(rules)
+        self._piece = piece
+        self._index: dict[str, list[int]] = {}
+        self._always: list[int] = []
+        for number, rule in enumerate(self.rules):
+            self._enter(number, rule.terms[0])
+
+    def _enter(self, number: int, term: Term) -> None:
+        words = term.words
+        if not term.wanted or not words or any(len(word) < self._piece for word in words):
+            self._always.append(number)
+            return
+        for word in words:
+            self._index.setdefault(word[: self._piece], []).append(number)
+
+    def first(self, text: str) -> Verdict | None:
+        """The verdict of the first rule that holds for a text in lower case."""
+        size, index = self._piece, self._index
+        pieces = {text[at : at + size] for at in range(len(text) - size + 1)}
+        numbers = set(self._always)
+        for piece in pieces & index.keys() if len(pieces) < len(index) else index.keys() & pieces:
+            numbers.update(index[piece])
+        for number in sorted(numbers):
+            rule = self.rules[number]
+            if rule.holds(text):
+                return rule.verdict
+        return None
 
 
 def parse_phrase(phrase: str) -> tuple[Term, ...]:
@@ -77,7 +114,19 @@ def _term(part: str) -> Term:
     words = tuple(part.split("|"))
     if not all(words):
         raise ValueError(f"an empty word in {part!r}")
-    return Term(wanted, words)
+    bounded = {_bare(word): _bounds(word) for word in words if word[0] == "<" or word[-1] == ">"}
+    return Term(wanted, tuple(_bare(word) for word in words), None, bounded)
+
+
+def _bare(word: str) -> str:
+    return word.removeprefix("<").removesuffix(">")
+
+
+def _bounds(word: str) -> re.Pattern[str]:
+    """``<word>`` stands alone, ``<word`` begins a word; a plain word may be part of another."""
+    left = r"(?<![a-z0-9])" if word[0] == "<" else ""
+    right = r"(?![a-z0-9])" if word[-1] == ">" else ""
+    return re.compile(left + re.escape(_bare(word)) + right)
 
 
 def parse_rules(table: str, family: str) -> tuple[Rule, ...]:

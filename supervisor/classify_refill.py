@@ -10,13 +10,14 @@ _ONE_REQUEST = parse_rules(
 )
 _MONEY = parse_rules(
     """
-permission_denied no :: billing|credit balance|upgrade your plan|contact sales|check your plan|spending limit|free tier|欠费|续费|充值|套餐
+permission_denied no :: credit balance|spending limit|spend limit|usage limit|extra usage|欠费|续费|充值
 permission_denied no :: limit: 0|limit": 0|limit=0|quota of 0|limit 0,
 """,
     "money",
 )
 _LONG = parse_rules(
     """
+permission_denied no :: billing|upgrade your plan|contact sales|check your plan|free tier|套餐
 permission_denied no :: per day|perday|daily|per month|permonth|monthly|per week|weekly|24 hours|每日|每天|当日|当天|今日|单日|每月|当月|本月|日调用|日限 & !per minute|perminute|每分钟|每秒|per second
 """,
     "a long window without a stated wait",

@@ -66,7 +66,7 @@ transient no :: ConnectTimeout PoolTimeout ConnectError ConnectionRefusedError N
 transient no :: ConnectTimeoutError ConnectionTimeoutError EndpointConnectionError ServerSelectionTimeoutError
 transient no :: ClientConnectorError EmptyPoolError ProxyConnectionError WouldBlock QueueFull
 transient no :: ServerTimeoutConnect CannotConnectNowError MaxConnectionsError BusyLoadingError
-transient no :: PoolTimeoutError ConnectionAcquireTimeout NoBrokersAvailable NodeNotReadyError
+transient no :: StaleDataError OptimisticLockError PoolTimeoutError ConnectionAcquireTimeout NoBrokersAvailable NodeNotReadyError
 transient no :: ClientProxyConnectionError CircuitBreakerError CircuitOpenError CircuitBreakerOpenError
 # the request had gone out, or may have
 in_doubt_timeout maybe :: ReadTimeout WriteTimeout ReadError WriteError CloseError IncompleteRead
@@ -168,7 +168,8 @@ business_rejected no :: SQLITE_CONSTRAINT_UNIQUE SQLITE_CONSTRAINT_PRIMARYKEY SQ
 business_rejected no :: SQLITE_CONSTRAINT_TRIGGER SQLITE_CONSTRAINT_ROWID
 invalid_argument no :: SQLITE_CONSTRAINT_NOTNULL SQLITE_CONSTRAINT_FOREIGNKEY SQLITE_CONSTRAINT_DATATYPE
 invalid_argument no :: SQLITE_ERROR SQLITE_TOOBIG SQLITE_MISMATCH SQLITE_RANGE
-unknown maybe :: SQLITE_CORRUPT SQLITE_NOTADB SQLITE_IOERR SQLITE_INTERNAL
+permission_denied no :: SQLITE_NOTADB
+unknown maybe :: SQLITE_CORRUPT SQLITE_IOERR SQLITE_INTERNAL
 bug maybe :: SQLITE_MISUSE SQLITE_NOLFS SQLITE_SCHEMA SQLITE_ABORT
 cancelled no :: SQLITE_INTERRUPT
 """,
@@ -246,7 +247,8 @@ bug maybe :: 70
 
 JSONRPC: Mapping[int, Verdict] = _numbers(
     """
-bug no :: -32700 -32600 -32601
+bug no :: -32700 -32600
+permission_denied no :: -32601 -32022 -32042
 invalid_argument no :: -32602 -32002
 unknown maybe :: -32603
 rate_limited no :: -32005 -32029

@@ -102,10 +102,10 @@ content_refused no :: 336122 336123
 bug no :: 3 336002
 """,
     "zhipu": """
-permission_denied no :: 1000 1001 1002 1003 1004 1110 1111 1112 1113 1114 1115 1120 1121 1211 1220 1222 1304 1309 1311 1313 1315
+permission_denied no :: 1000 1001 1002 1003 1004 1110 1111 1112 1113 1114 1115 1121 1211 1220 1222 1304 1309 1311 1313 1315
 invalid_argument no :: 1210 1212 1213 1214 1215
-transient maybe :: 1200 1230 1234
-transient no :: 1312 1305
+transient maybe :: 1200 1230 1231 1234
+transient no :: 1312 1305 1120
 rate_limited no :: 1302 1303 1308 1310
 context_overflow no :: 1261
 content_refused no :: 1300 1301

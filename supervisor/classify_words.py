@@ -2,13 +2,16 @@
 
 import re
 
-from .classify_chinese import CHINESE
-from .classify_english import EMPTY_PHRASES, ENGLISH
-from .classify_phrases import Verdict, first, parse_rules, parse_verdict, token
+from .classify_chinese import CHINESE as _ZH
+from .classify_english import EMPTY_PHRASES
+from .classify_english import ENGLISH as _EN
+from .classify_phrases import RuleBook, Verdict, parse_rules, parse_verdict, token
 from .classify_tables import ERRNO, NAMES
 from .errors import ErrorClass
 
 TEXT_MAX = 4_000
+ENGLISH = RuleBook(_EN, 4)
+CHINESE = RuleBook(_ZH, 2)
 _TAIL = 1_500
 
 _TRACE = re.compile(
@@ -25,8 +28,10 @@ _ERRNO = re.compile(
 _BUG = parse_verdict("bug maybe", "stack trace")
 
 # What was seen of a connection, for exceptions whose class alone says only "connection".
-CONNECTION = parse_rules(
+_CONNECTION = parse_rules(
     """
+transient no :: queuepool|connection pool|<pool> & limit|exhaust|timeout|timed out|full|empty|no more connections
+transient no :: too many connections|waiting for a connection|acquire a connection|acquiring connection
 permission_denied no :: certificate_verify_failed|certificate verify failed|certificateerror|hostname mismatch|wrong_version_number|wrong version number|unsupported protocol|self-signed|self signed|unknown ca|sslv3_alert|tlsv1_alert|ssl: tlsv|no_shared_cipher|handshake failure|handshake_failure|certificate required|certificate has expired
 transient no :: temporary failure in name resolution|eai_again|try again later & name|resolution|resolve
 permission_denied no :: name or service not known|nodename nor servname|getaddrinfo failed|no address associated|nameresolutionerror|could not resolve|name does not resolve|no such host
@@ -39,6 +44,7 @@ transient no :: refused
 """,
     "connection",
 )
+CONNECTION = RuleBook(_CONNECTION, 4)
 
 
 def has_chinese(text: str) -> bool:
@@ -57,12 +63,12 @@ def of_words(text: str) -> Verdict | None:
     if (found := of_trace(text)) is not None:
         return found
     lower = text.lower()
-    if not text.isascii() and has_chinese(text) and (told := first(CHINESE, lower)) is not None:
+    if not text.isascii() and has_chinese(text) and (told := CHINESE.first(lower)) is not None:
         if told.error_class is not ErrorClass.UNKNOWN:
             return told
-        other = first(ENGLISH, lower)
+        other = ENGLISH.first(lower)
         return told if other is None or other.error_class is ErrorClass.INVALID_ARGUMENT else other
-    return first(ENGLISH, lower)
+    return ENGLISH.first(lower)
 
 
 def of_trace(text: str) -> Verdict | None:
@@ -74,7 +80,7 @@ def of_trace(text: str) -> Verdict | None:
         pass
     if last is None:
         return _BUG
-    told = of_errno(last[2]) or NAMES.get(token(last[1])) or first(ENGLISH, last[2].lower())
+    told = of_errno(last[2]) or NAMES.get(token(last[1])) or ENGLISH.first(last[2].lower())
     return _BUG if told is None else told
 
 
@@ -87,7 +93,7 @@ def of_errno(text: str) -> Verdict | None:
 
 def of_connection(text: str) -> Verdict | None:
     """How far a connection had come, by the words of the client."""
-    return first(CONNECTION, clip(text).lower())
+    return CONNECTION.first(clip(text).lower())
 
 
 def says_nothing(text: str) -> bool:
