@@ -44,6 +44,7 @@ class Asking:
         limits = session.account.limits
         self._metered = limits("tokens") or limits("cost_usd")
         self._answer_max = self._output_max
+        self._n = 0  # number of the answer that is asked for
 
     async def ask(self) -> Trouble | None:
         """Get the model's next message; the trouble it is, where there is none."""
@@ -52,9 +53,12 @@ class Asking:
         started = session.services.clock.now()
         attempt = 1
         while True:
+            if not session.owned:
+                await session.ensure_owned()
             reserved = self._reserve(first=attempt == 1)
             if isinstance(reserved, Refusal):
                 return over_budget(reserved, "ask the model")
+            self._take_number()
             try:
                 reply = await self._attempt(attempt, reserved)
             except CutOff:
@@ -116,8 +120,6 @@ class Asking:
 
     async def _attempt(self, attempt: int, reserved: Reservation) -> ModelReply:
         session = self._session
-        if not session.owned:
-            await session.ensure_owned()
         request = self._request(attempt)
         session.emit(ModelAsked(session_id=session.id, at_ms=session.now_ms(), attempt=attempt))
         usage = Usage()
@@ -135,6 +137,12 @@ class Asking:
         finally:
             session.active.leave()
             self._settle(reserved, attempt, usage)
+
+    def _take_number(self) -> None:
+        """Number the answer before it is there: what is said from now on comes behind it."""
+        journal = self._session.journal
+        if not self._n or journal.next_n != self._n + 1:
+            self._n = journal.take_n()
 
     def _settle(self, reserved: Reservation, attempt: int, usage: Usage) -> None:
         account = self._session.account
@@ -172,8 +180,7 @@ class Asking:
     # ------------------------------------------------------------ the answer, or not
 
     def _take(self, reply: ModelReply) -> None:
-        session = self._session
-        n = session.journal.take_n()
+        session, n, self._n = self._session, self._n, 0
         answered = Answered(
             n,
             encodable(reply.text),
@@ -228,7 +235,7 @@ class Asking:
     async def _wait(self, failure: Failure, attempt: int, delay_s: float, elapsed_s: float) -> None:
         session = self._session
         retried = Retried(
-            session.journal.next_n,
+            self._n,
             -1,
             attempt,
             failure.error_class.value,

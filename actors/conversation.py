@@ -43,6 +43,9 @@ class Turn:
 class Conversation(Sequence[Message]):
     """Messages in the order a provider accepts, growing at the end only.
 
+    What was said while the model was answering goes behind its answer: the request did not hold
+    it. The numbers tell, since an answer takes its own when the request is made.
+
     ``assistant_count`` and ``tokens`` (an estimate until the provider counts) are kept as it grows,
     so that nothing on the step path looks through the history.
     """
@@ -50,6 +53,8 @@ class Conversation(Sequence[Message]):
     def __init__(self) -> None:
         self._messages: list[Message] = []
         self._held: list[UserMessage | NoteMessage | Turn] = []
+        # Said since the last answer, with their numbers.
+        self._said: list[tuple[int, UserMessage | NoteMessage]] = []
         self.open: list[Turn] = []
         self.assistant_count = 0
         self.tokens = 0.0
@@ -74,12 +79,13 @@ class Conversation(Sequence[Message]):
         """The last message, or None before the first."""
         return self._messages[-1] if self._messages else None
 
-    def say(self, message: UserMessage | NoteMessage) -> None:
+    def say(self, message: UserMessage | NoteMessage, n: int = 0) -> None:
         """Add a message of the user or the runtime, behind the results that are still to come."""
         if self.open:
             self._held.append(message)
         else:
             self._append(message, len(message.text))
+            self._said.append((n, message))
 
     def answer(self, answered: Answered) -> None:
         """Add a message of the model."""
@@ -87,9 +93,24 @@ class Conversation(Sequence[Message]):
         if self.open:
             self._held.append(turn)
         else:
+            unseen = self._take_back(answered.n)
             self._append_answer(turn)
+            self._held += unseen
         if turn.missing:
             self.open.append(turn)
+        elif not self.open:
+            self._release()
+
+    def _take_back(self, n: int) -> list[UserMessage | NoteMessage]:
+        """Take from the end what was said after the request of this number had been made."""
+        kept = len(self._said)
+        while kept and self._said[kept - 1][0] > n:
+            kept -= 1
+        unseen = [message for _, message in self._said[kept:]]
+        for message in unseen:
+            self._messages.pop()
+            self.tokens -= len(message.text) * TOKENS_PER_CHAR
+        return unseen
 
     def asked(self, n: int, index: int) -> ToolCall | None:
         """Return the call of this name, while its message is open."""
@@ -111,6 +132,10 @@ class Conversation(Sequence[Message]):
         """All results are there: put them behind their message, then what had to wait."""
         for message in turn.messages():
             self._append(message, len(message.content))
+        self._release()
+
+    def _release(self) -> None:
+        """Add what had to wait, up to the next message that has calls without results."""
         while self._held:
             item = self._held.pop(0)
             if isinstance(item, Turn):
@@ -123,6 +148,7 @@ class Conversation(Sequence[Message]):
     def _append_answer(self, turn: Turn) -> None:
         answered = turn.answered
         self.assistant_count += 1
+        self._said.clear()
         chars = len(answered.text)
         for call in answered.calls:
             chars += len(call.arguments)

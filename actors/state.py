@@ -96,7 +96,7 @@ class SessionState:
             case Noted():
                 self._count(entry.n)
                 self.notes.add(entry.about)
-                self.conversation.say(NoteMessage(entry.text))
+                self.conversation.say(NoteMessage(entry.text), entry.n)
             case Retried():
                 pass  # a record for people; the attempt count is in the intent and the result
 
@@ -105,7 +105,7 @@ class SessionState:
 
     def _said(self, entry: Said) -> None:
         self._count(entry.n)
-        self.conversation.say(UserMessage(entry.text))
+        self.conversation.say(UserMessage(entry.text), entry.n)
         # A message of the user reopens the session and starts a new trajectory.
         self.status, self.outcome = "running", None
         self.concluding = False

@@ -4,7 +4,7 @@ import anyio
 import pytest
 from sessions import agent, assert_paired, ended, results, run_one
 
-from ukemi import Agent, Budget, Completed, HandedOver, Prices, Runtime, tool
+from ukemi import Agent, Budget, Completed, HandedOver, PermissionDenied, Prices, Runtime, tool
 from ukemi.actors.accounts import Book
 from ukemi.actors.budget import Refusal, Reservation
 from ukemi.actors.model import ModelReply, ModelRequest
@@ -144,7 +144,7 @@ class Shop:
         number = len(self.asked)
         await anyio.sleep(1.0)
         if number == 2:
-            return ValueError("fails, and costs nothing")
+            return PermissionDenied("fails, and costs nothing")
         return ModelReply(text="done", usage=Usage(input_tokens=250))
 
     def parent_says(self, request: ModelRequest) -> Reply:
@@ -164,7 +164,7 @@ async def test_BU_02_three_sessions_of_ten_are_admitted_and_the_others_make_no_r
     assert len(shop.asked) == 3
     assert len(heads) == 10
     reasons = sorted(head.facts.reason or "completed" for head in heads)
-    assert reasons == [*["budget"] * 7, "bug", "completed", "completed"]
+    assert reasons == [*["budget"] * 7, "completed", "completed", "permission"]
 
 
 async def test_BU_02_after_settling_half_is_spent_and_half_is_left(store: MemoryStore) -> None:
