@@ -8,7 +8,7 @@ import msgspec
 from msgspec import Struct
 
 from ..supervisor.errors import ToolBug
-from .text import clean, decode, head_of, marker, shorten, size, tail_of
+from .text import clean, decode, head_of, is_hostile, marker, shorten, size, tail_of
 
 CONTENT_BYTES_MAX = 32 * 1024
 NOTE_BYTES_MAX = 384  # room for the names of all kinds of replacement at once
@@ -93,6 +93,8 @@ def type_name(value: object) -> str:
 
 
 def _bounded(raw: str | bytes, limits: ResultLimits, value_type: str | None) -> Rendered:
+    if isinstance(raw, str) and len(raw) * 4 <= limits.content_bytes_max and not is_hostile(raw):
+        return Rendered(raw, None, value_type)
     text, decoding = (raw, ()) if isinstance(raw, str) else decode(raw)
     if size(text) <= limits.content_bytes_max:
         cleaned = clean(text)

@@ -9,7 +9,7 @@ import msgspec
 from msgspec import UNSET
 
 from ..supervisor.errors import InvalidArgument, UsageError
-from .arguments import is_array, is_object, parse_object
+from .arguments import BYTES_MAX, is_array, is_object, is_plain, parse_object
 from .docstring import Described
 from .text import shorten
 
@@ -99,13 +99,21 @@ class Parameters:
         Raises:
             InvalidArgument: ``fields`` names each argument that is wrong, missing or unknown.
         """
-        parse_object(arguments)  # what msgspec would let pass, such as a key sent twice
+        if len(arguments) > BYTES_MAX:
+            parse_object(arguments)  # refuses it
         try:
             found = self._decoder.decode(arguments)
-        except (msgspec.DecodeError, RecursionError) as error:
+        except (msgspec.DecodeError, UnicodeEncodeError, RecursionError) as error:
+            parse_object(arguments)  # where the text itself is at fault, it says so better
             raise self._diagnose(arguments, error) from None
-        values = ((key, getattr(found, key)) for key in self._fields)
-        return {key: value for key, value in values if value is not UNSET}
+        read: dict[str, object] = {}
+        for key in self._fields:
+            value = getattr(found, key)
+            if value is not UNSET:
+                read[key] = value
+        if not is_plain(arguments, len(read)):
+            parse_object(arguments)  # what msgspec lets pass, such as a key sent twice
+        return read
 
     def _diagnose(self, arguments: str, first: Exception) -> InvalidArgument:
         """Look at each argument by itself: msgspec stops at the first that is wrong."""
