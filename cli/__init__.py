@@ -4,6 +4,7 @@ Decides how sessions are shown and what a word typed by a person means; owns the
 signal handlers of its process and the exit status. It never changes a session but through a
 runtime, and reading commands claim nothing.
 
-Files, each using only those before it: terminal, errors · loading, stored · steps · tree, journal,
-listing, answers · progress · driving, reading · arguments · app. The demo's are described in demo.
+Files, each using only those before it: terminal, errors · output, loading, stored · steps, answers ·
+tree, journal, listing · progress · driving, reading · demo_project_copy, demo_service · demo_agents ·
+demo_worker, demo_checks · demo · arguments · app. ``demo_project`` is the project the demo repairs.
 """

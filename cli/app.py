@@ -21,7 +21,8 @@ from .driving import run as run_session
 from .errors import NOT_DONE, CannotRead, ExitStatus, status_of
 from .output import Output, OutputGone
 from .reading import log, sessions, show
-from .terminal import default_store, is_tty, terminal_of
+from .stored import default_store
+from .terminal import is_tty, terminal_of
 
 Command = Callable[[], Awaitable[ExitStatus]]
 

@@ -1,6 +1,7 @@
-"""Reading a store from the command line: nothing is claimed, and no store is made."""
+"""Which store, and reading one from the command line: nothing is claimed, and no store is made."""
 
-from collections.abc import AsyncGenerator
+import os
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 
 import anyio
@@ -35,6 +36,11 @@ class StoredView(Struct, frozen=True):
     entries: list[JournalEntry]
     children: "tuple[StoredView, ...]" = ()
     damaged: str | None = None
+
+
+def default_store(environ: Mapping[str, str] | None = None) -> str:
+    """Return the store where ``--store`` does not say: UKEMI_STORE, or ``ukemi.db`` here."""
+    return (os.environ if environ is None else environ).get("UKEMI_STORE") or "ukemi.db"
 
 
 @asynccontextmanager

@@ -1,6 +1,5 @@
 """What a terminal can show, and texts made to fit it. Pure but for asking the terminal's size."""
 
-import os
 import re
 import shutil
 import unicodedata
@@ -201,8 +200,3 @@ def _line(
 def width_left(terminal: Terminal, *taken: str) -> int:
     """Return the columns that are left beside these texts."""
     return terminal.width - sum(columns_of(text) for text in taken)
-
-
-def default_store(environ: Mapping[str, str] | None = None) -> str:
-    """Return the store where ``--store`` does not say: UKEMI_STORE, or ``ukemi.db`` here."""
-    return (os.environ if environ is None else environ).get("UKEMI_STORE") or "ukemi.db"
