@@ -14,8 +14,11 @@ def main() -> int:
     if unknown := [name for name in named if name not in known]:
         print(f"no benchmark {unknown[0]!r}; there are: {', '.join(known)}", file=sys.stderr)
         return 2
+    words = sys.argv[1 + len(named) :]
     for name in named or known:
-        import_module(f"benchmarks.{name}").main(sys.argv[1 + len(named) :])
+        print(f"\n== {name}\n", flush=True)
+        sys.argv = [f"python -m benchmarks {name}", *words]
+        import_module(f"benchmarks.{name}").main()
     return 0
 
 

@@ -116,8 +116,7 @@ def waiting(folder: str, sessions: int) -> dict[str, float]:
             for number in range(sessions):
                 await runtime.start("worker", "go", session_id=f"s-{number}", budget=NO_LIMIT)
             await anyio.sleep(0.5)  # the last ones on their way to the model
-            held = rss_bytes() - before
-        return {"bytes_per_session": held / sessions}
+            return {"bytes_per_session": (rss_bytes() - before) / sessions}
 
     return anyio.run(measure)
 
@@ -127,8 +126,8 @@ def tasks(folder: str, sessions: int) -> dict[str, float]:
     del folder
 
     async def measure() -> dict[str, float]:
+        before = held = rss_bytes()
         async with anyio.create_task_group() as group:
-            before = rss_bytes()
             for _ in range(sessions):
                 group.start_soon(anyio.sleep_forever)
             await anyio.sleep(0.5)
