@@ -110,6 +110,7 @@ class Calling:
         session = self._session
         n = turn.answered.n
         session.began.discard((n, index))
+        session.intended.discard((n, index))
         result = Resulted(
             n,
             index,

@@ -86,6 +86,7 @@ class Executing:
         session = self._session
         if call.tool.marks.effect == "write":
             intent = Intended(call.n, call.index, call.tool.name, call.digest, attempt, call.key)
+            session.intended.add((call.n, call.index))
             await session.journal.append(intent, session.booked()).wait()
         if not session.owned:
             await session.ensure_owned()

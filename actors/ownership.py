@@ -28,6 +28,8 @@ class Ownership:
         self._clock = clock
         self._checkpoint = checkpoint
         self._valid_until = float("-inf")
+        self.lapses = 0
+        """How often the lease had ended before it was renewed: then sessions may have been taken."""
 
     @property
     def sure(self) -> bool:
@@ -43,4 +45,6 @@ class Ownership:
         asked_at = self._clock.now()
         until_ms = self._clock.wall_ms() + int(self.lease_s * 1000)
         await self._checkpoint.commit(Renew(owner=self.owner, lease_until_ms=until_ms))
+        if self._clock.now() >= self._valid_until:
+            self.lapses += 1
         self._valid_until = asked_at + self.lease_s

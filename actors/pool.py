@@ -119,6 +119,12 @@ class Pool:
             await session.journal.recover(await self._services.store.head(session.id))
         except Fenced as error:
             session.lose(error)
+            return
+        if session.final is not None and session.outcome is None and await self._over(session):
+            session.announce(session.final)  # it died between storing its end and telling it
+
+    async def _over(self, session: Session) -> bool:
+        return (await self._services.store.head(session.id)).status != "running"
 
     def _retire(self, session: Session) -> None:
         """The session has ended, or is another's now: keep nothing of it."""
@@ -172,9 +178,11 @@ class Pool:
         )
         try:
             await session.journal.recover(await self._services.store.head(session.id))
-            await Life(session).settle("the session is handed over to a person")
-            outcome = session.handed_over(trouble)
-            await session.end(outcome).wait()
+            outcome = session.final
+            if outcome is None or not await self._over(session):
+                await Life(session).settle("the session is handed over to a person")
+                outcome = session.handed_over(trouble)
+                await session.end(outcome).wait()
         except Exception as error:  # noqa: BLE001 - whatever fails here, the outcome is told
             unsaved = session.unsaved_text(error)
             outcome = session.handed_over(trouble, unsaved=unsaved)

@@ -70,8 +70,10 @@ class Preparing:
     def unrun(self, turn: Turn, index: int, why: str, *, began: bool) -> Ended:
         """Return the result of an open call that will not run (any more)."""
         call = turn.answered.calls[index]
-        intent = self._session.state.ledger.get((turn.answered.n, index))
-        if not began and intent is None and turn.answered.ledger:
+        named = (turn.answered.n, index)
+        intent = self._session.state.ledger.get(named)
+        unbegun = intent is None or self._session.never_began(named)
+        if not began and unbegun and turn.answered.ledger:
             return Ended(content=not_started(why), state="refused", error_class="cancelled")
         toolbox = self._session.installed.toolbox
         safe = call.name in toolbox and toolbox.get(call.name).marks.safe_to_retry
@@ -150,7 +152,8 @@ class Preparing:
         except InvalidArgument:
             return self._doubt(n, index, turn, intent)
         traits = traits_of(tool)
-        if call.problem is not None or not self._may_repeat(traits, intent):
+        unbegun = session.never_began((n, index))
+        if call.problem is not None or not (unbegun or self._may_repeat(traits, intent)):
             return self._doubt(n, index, turn, intent)
         return Prepared(
             n=n,
@@ -161,7 +164,7 @@ class Preparing:
             traits=traits,
             digest=intent.digest if intent else self._named(tool, call.arguments),
             key=intent.key if intent else None,
-            attempt=intent.attempts + 1 if intent else 1,
+            attempt=intent.attempts + (not unbegun) if intent else 1,
         )
 
     def _may_repeat(self, traits: Traits, intent: CallEntry | None) -> bool:

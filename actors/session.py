@@ -69,9 +69,12 @@ class Session:
         self.retired = anyio.Event()
         self.ending = False
         self.began: set[CallId] = set()
+        self.intended: set[CallId] = set()
+        self.final: Outcome | None = None
         self.stepped_n = 0
         self.lives = 0
         self._booked_at: float | None = None
+        self._lapses = services.ownership.lapses
 
     @property
     def takes_messages(self) -> bool:
@@ -129,7 +132,8 @@ class Session:
     @property
     def owned(self) -> bool:
         """Whether this process certainly owns the session now; if not, see `ensure_owned`."""
-        return not self.journal.fenced and self.services.ownership.sure
+        ownership = self.services.ownership
+        return not self.journal.fenced and ownership.sure and ownership.lapses == self._lapses
 
     async def ensure_owned(self) -> None:
         """Return once this process certainly owns the session; before each request and each body.
@@ -140,12 +144,21 @@ class Session:
         """
         if self.journal.fenced:
             raise Fenced(f"session {self.id} was taken over by another owner")
-        if not self.services.ownership.sure:
-            await self.services.ownership.renew()
+        ownership = self.services.ownership
+        if not ownership.sure:
+            await ownership.renew()
+        if not self.owned:
+            # The lease is held again, but there was a time when anybody might have come.
+            lapses = ownership.lapses
             head = await self.services.store.head(self.id)
             if head.epoch != self.journal.epoch:
                 self.journal.fenced = True
                 raise Fenced(f"session {self.id} was taken over by {head.owner or 'nobody'}")
+            self._lapses = lapses
+
+    def never_began(self, call: CallId) -> bool:
+        """Whether the call's intent was written here and its body certainly not entered since."""
+        return call in self.intended and call not in self.began
 
     # ------------------------------------------------------------ cutting off
 
@@ -168,6 +181,7 @@ class Session:
             reason=None if isinstance(outcome, Completed) else outcome.reason,
             spent=spent,
         )
+        self.final = outcome
         entry = Ended(status, outcome_to_data(outcome), spent)
         return self.journal.append(entry, status=status, facts=self.facts)
 
