@@ -87,7 +87,7 @@ _CONNECTIONS = frozenset(
 _CLIENTS = frozenset(
     (
         *("openai", "anthropic", "httpx", "httpx2", "requests", "aiohttp", "urllib3", "boto3"),
-        *("botocore", "stripe", "google", "grpc", "slack_sdk", "litellm", "redis", "asyncpg"),
+        *("aiosqlite", "botocore", "stripe", "google", "grpc", "slack_sdk", "litellm", "redis", "asyncpg"),
     )
 )
 # Classes that anybody raises for anything.

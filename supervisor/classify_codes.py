@@ -54,9 +54,9 @@ transient no :: ServiceUnavailable ServiceUnavailableException ServiceUnavailabl
 transient no :: ModelNotReadyException model_loading ServiceOverloaded resource_pending ServerBusy server_is_overloaded
 transient no :: slow_down_overloaded ServiceBusy SystemBusy engine_busy
 transient maybe :: server_error InternalServerError InternalServerErrorException InternalFailure backendError
-transient maybe :: SYSTEM_ERROR ACQ.SYSTEM_ERROR isp.unknow-error isp.unknown-error
+transient maybe :: SYSTEM_ERROR isp.unknow-error isp.unknown-error
 transient maybe :: LastTokenProcessing BIZERR_NEED_RETRY bad_gateway upstream_error isp.service-unavailable provider_error
-in_doubt_timeout maybe :: timeout_error  gateway_timeout ModelTimeoutException
+in_doubt_timeout maybe :: ACQ.SYSTEM_ERROR timeout_error  gateway_timeout ModelTimeoutException
 in_doubt_timeout maybe :: InternalError.Timeout upstream_timeout DEADLINE_EXCEEDED OPERATION_TIMEOUT
 in_doubt_timeout maybe :: Timeout timed_out ReadTimeout isp.remote-service-timeout RequestTimeoutException
 # clouds: AWS, Azure, Google, Aliyun, Tencent, Kubernetes
@@ -69,7 +69,7 @@ permission_denied no :: AddressLimitExceeded QuotaExceeded QuotaExceededExceptio
 permission_denied no :: NoSuchBucket NoSuchHostedZone AccountSendingPausedException InvalidSecurity PendingVerification
 permission_denied no :: KMSAccessDeniedException InvalidKeyUsageException UnauthorizedAccess Blocked NotSignedUp
 permission_denied no :: MailFromDomainNotVerifiedException ConfigurationSetDoesNotExistException RequestExpired
-permission_denied no :: InvalidTimeStamp.Expired SignatureNonceUsed InvalidAccessKeySecret Forbidden.RAM Forbidden
+permission_denied no :: InvalidTimeStamp.Expired SignatureNonceUsed InvalidAccessKeySecret Forbidden.RAM
 permission_denied no :: InvalidSubscription SubscriptionNotFound SubscriptionNotRegistered MissingSubscriptionRegistration
 permission_denied no :: AuthenticationFailedException LinkedAuthorizationFailed DisallowedProvider UserDisabled
 permission_denied no :: UNAUTHENTICATED PERMISSION_DENIED Unauthorized TokenExpired InvalidToken NoPermission
@@ -158,10 +158,11 @@ invalid_argument no :: INVALID_CURRENCY_CODE DECIMAL_PRECISION AMOUNT_MISMATCH I
 invalid_argument no :: ACQ.TRADE_NOT_EXIST ORDERNOTEXIST isv.MOBILE_NUMBER_ILLEGAL isv.INVALID_PARAMETERS
 invalid_argument no :: isv.TEMPLATE_MISSING_PARAMETERS isv.TEMPLATE_PARAMS_ILLEGAL isv.PARAM_LENGTH_LIMIT isv.INVALID_JSON_PARAM isv.MOBILE_COUNT_OVER_LIMIT
 content_refused no :: isv.BLACK_KEY_CONTROL_LIMIT ACQ.EXIST_FORBIDDEN_WORD sensitive_word_hit
-bug no :: idempotency_key_mismatch XML_FORMAT_ERROR invalid_form_data missing_post_type invalid_post_type json_not_object REQUIRE_POST_METHOD
+bug no :: isv.missing-method idempotency_key_mismatch XML_FORMAT_ERROR invalid_form_data missing_post_type invalid_post_type json_not_object REQUIRE_POST_METHOD
 bug no :: NOT_UTF8 missing_charset superfluous_charset unknown_charset isv.invalid-method isv.invalid-format
-transient no :: idempotency_key_in_use resource_locked rate_limit_lock lock_contention PREVIOUS_REQUEST_IN_PROGRESS already_in_progress
-transient maybe :: internal_error fatal_error temporarily_unavailable temporary_failure api_connection_error TransientError INTERNAL_SERVICE_ERROR
+transient maybe :: idempotency_key_in_use processing_error
+transient no :: resource_locked rate_limit_lock lock_contention PREVIOUS_REQUEST_IN_PROGRESS already_in_progress
+transient maybe :: internal_error temporarily_unavailable temporary_failure api_connection_error TransientError INTERNAL_SERVICE_ERROR
 transient yes :: USERPAYING
 cancelled maybe :: task_cancelled_exception cancelled canceled run_cancelled request_cancelled CANCELLED_BY_USER client_closed_request
 """,
@@ -177,9 +178,11 @@ invalid_argument no :: not_found_error not_found ResourceNotFoundException Resou
 invalid_argument no :: NotFoundException ClientError InvalidParameters FAILED_VALIDATION missing_resource custom
 invalid_argument no :: resource_not_found_error OUT_OF_RANGE invalid_parameter
 business_rejected no :: FAILED_PRECONDITION Conflict ConflictException conflict_error PRECONDITION_FAILED UNPROCESSABLE_BUSINESS BUSINESS_ERROR BizError
+permission_denied no :: Forbidden
 rate_limited no :: RESOURCE_EXHAUSTED TooManyRequests LimitExceededException tokens rateLimitExceeded quotaExceeded LimitExceeded
 in_doubt_timeout maybe :: request_timeout
-unknown maybe :: api_error INTERNAL InternalError UNKNOWN INTERNAL_SERVER_ERROR Server soap:Server UnknownError
+transient maybe :: api_error
+unknown maybe :: fatal_error INTERNAL InternalError UNKNOWN INTERNAL_SERVER_ERROR Server soap:Server UnknownError
 unknown maybe :: FailedOperation ModelErrorException ModelStreamErrorException SystemError
 """,
     "general code",
@@ -191,7 +194,8 @@ WORDED = parse_rules(
 cancelled maybe :: /^(?:task |job |run |request |operation )?(?:cancelled|canceled)(?: by user| exception)?$/
 content_refused no :: sensitive content|content filter|content policy|moderation|risky content|sensitive word|content safety|prohibited content|inappropriate
 context_overflow no :: context length|context window|context size|prompt too long|max prompt|input tokens|token limit exceed
-permission_denied no :: insufficient balance & !payer|insufficient quota|arrear|overdue|billing|payment required|credit exhausted|out of credit|spend|budget|free tier|free quota|plan limit|usage limit|not subscri|subscription
+permission_denied no :: insufficient quota|arrear|overdue|billing|payment required|credit exhausted|out of credit|spend|budget|free tier|free quota|plan limit|usage limit|not subscri|subscription
+permission_denied no :: billing|account|api|model & balance
 permission_denied no :: daily limit|day limit|monthly|per day|perday|daily quota
 rate_limited no :: rate limit|ratelimit|throttl|too many request|too fast|too frequen|frequency|freq limit|qps|rpm|tpm|perminute|persecond|per minute|per second|flow control|request limit|slow down|call limit|concurrency limit
 permission_denied no :: unauthori|unauthenti|auth failure|auth fail|access denied|permission|no privilege|not privilege|forbidden|signature|sign error|invalid sign|access key|accesskey|api key|apikey|credential|token expired|token invalid|invalid token|invalid access token|invalid session|session expired|access token|login required|not login|not authorized|no auth|not allowed ip|whitelist|white list|suspended|account disabled|user disabled|account locked|not activated|not enabled|service disabled|service not open|not open|license|certificate|model not found|model not exist|deployment not found|endpoint not found
@@ -236,6 +240,8 @@ _MEMO: dict[str, Verdict | None] = {}
 
 def of_wording(code: str) -> Verdict | None:
     """What the words inside a code say; the few codes there are come again and again."""
+    if token(code) in WEAK:
+        return None
     if code not in _MEMO:
         if len(_MEMO) > 2_048:
             _MEMO.clear()

@@ -4,8 +4,10 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, cast
 
-from .classify_answers import WORDS_MAX
+from .classify_answers import WORDS_MAX, read_answer
 from .classify_evidence import Evidence, Record, mapping
+from .classify_phrases import token
+from .classify_proto import status_details, violated_fields
 
 FIELDS_MAX = 20
 _KEYS = (
@@ -32,6 +34,7 @@ _TEXT = tuple(
         rf"s?:? ?['\"`]?({_NAME})['\"`]?",
         rf"['\"`]({_NAME})['\"`]:? is (?:a )?(?:required|missing|invalid|not valid)",
         rf"^({_NAME}) (?:is|was) (?:a )?(?:required|missing|invalid|not valid)",
+        r"[Rr]ange of ([a-z]\w{0,60})",
         rf"(?:^|, |: )({_NAME}) must (?:be|not)\b",
         rf"(?:[Ii]nvalid|[Uu]nknown|[Uu]nsupported|[Uu]nexpected|[Uu]nrecognized) (?:value for |argument|parameter|"
         rf"field|property|arguments|keyword argument)s?:? ?['\"`]?({_NAME})['\"`]?",
@@ -44,6 +47,7 @@ _TEXT = tuple(
         rf"key ['\"`]({_NAME})['\"`]",
     )
 )
+_POINTER = re.compile(r"json-pointer:/([\w./]{1,80})")
 _EXTRA = re.compile(r"\(((?:'[^']{1,60}'(?:, )?)+) (?:was|were) unexpected\)")
 _REQUIRED = re.compile(r"^'([^']{1,60})' is a required property")
 _NOT_NAMES = frozenset(
@@ -72,7 +76,8 @@ _NOT_NAMES = frozenset(
 
 def blamed_fields(evidence: Evidence, words: str) -> tuple[str, ...]:
     """Argument names or paths at fault, in the order found, each once."""
-    found = list(_validation(evidence)) or list(_structured(evidence))
+    found = list(_validation(evidence)) or list(_structured(evidence)) or list(_trailers(evidence))
+    found = found or list(_of_codes(evidence))
     if not found:
         found = list(_of_text(words))
     return tuple(dict.fromkeys(name for name in found if name))[:FIELDS_MAX]
@@ -156,11 +161,42 @@ def _structured(evidence: Evidence) -> Iterator[str]:
             value = node.get(key)
             if isinstance(value, str) and value not in ("None", "null") and len(value) < 100:
                 yield value.removeprefix("body.").removeprefix("$.").lstrip("/").replace("/", ".")
-            elif isinstance(value, list) and key == "loc":
+            elif isinstance(value, list) and key in ("loc", "field"):
                 yield path(cast("list[Any]", value))
         yield from _maps(node)
         if isinstance(names := node.get("fields"), list):
             yield from (str(name) for name in cast("list[Any]", names)[:FIELDS_MAX])
+
+
+# What a code blames where the answer names no field, as the services document it.
+_CODE_FIELDS: Mapping[str, str] = {
+    "nosuchkey": "Key",
+    "bucketalreadyexists": "Bucket",
+    "channelnotfound": "channel",
+    "usernotfound": "user",
+    "messagenotfound": "ts",
+    "threadnotfound": "thread_ts",
+    "filenotfound": "file",
+    "msgtoolong": "text",
+    "notext": "text",
+    "emailinvalid": "email",
+    "amounttoosmall": "amount",
+    "amounttoolarge": "amount",
+}
+
+
+def _of_codes(evidence: Evidence) -> Iterator[str]:
+    for code in read_answer(evidence.body).codes:
+        if (name := _CODE_FIELDS.get(token(code))) is not None:
+            yield name
+
+
+def _trailers(evidence: Evidence) -> Iterator[str]:
+    for pair in evidence.attrs.get("trailing_metadata") or ():
+        if str(pair[0]).lower() == "grpc-status-details-bin":
+            for detail in status_details(str(pair[1])):
+                if detail.kind == "BadRequest":
+                    yield from violated_fields(detail.value)
 
 
 def _maps(node: Record) -> Iterator[str]:
@@ -196,6 +232,10 @@ def _nodes(node: Any, depth: int, budget: list[int]) -> Iterator[Record]:
 
 def _of_text(words: str) -> Iterator[str]:
     for line in words[:WORDS_MAX].splitlines()[:10]:
+        pointers = [found[1].replace("/", ".") for found in _POINTER.finditer(line[:500])]
+        if pointers:
+            yield from pointers[:5]
+            return
         for pattern in _TEXT:
             names = [found[1].strip(".") for found in pattern.finditer(line[:500])]
             names = [name for name in names if name.lower() not in _NOT_NAMES]

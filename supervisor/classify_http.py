@@ -61,6 +61,7 @@ _ALLOWED: Mapping[int, frozenset[ErrorClass]] = {
 }
 _NOT_BY_WORDS = frozenset((_C.TRANSIENT, _C.IN_DOUBT_TIMEOUT, _C.CANCELLED, _C.RESOURCE_EXHAUSTED))
 
+_TELLING = frozenset((_C.RATE_LIMITED, _C.PERMISSION_DENIED, _C.CONTENT_REFUSED, _C.CONTEXT_OVERFLOW, _C.BUSINESS_REJECTED))
 _RETRY_HEADERS = ("x-should-retry", "stripe-should-retry", "x-ms-should-retry")
 
 
@@ -99,8 +100,12 @@ def _of_codes(evidence: Evidence, answer: Answer, told: str) -> Verdict | None:
             return found
         weak = weak or found
     status = evidence.status if evidence.status >= 300 else answer.inner_status or evidence.status
+    for code in answer.codes:
+        worded = of_wording(code)
+        if worded is not None and worded.error_class in _TELLING and _may(status, worded):
+            return worded
     spoken = _spoken(status, told)
-    if spoken is _UNKNOWN and weak is not None:
+    if spoken is not None and spoken.error_class is _C.UNKNOWN and weak is not None:
         spoken = None
     if spoken is not None:
         return spoken
@@ -153,7 +158,8 @@ def _of_status(evidence: Evidence, status: int, told: str) -> Verdict | None:
         login = any(
             word in place for word in ("login", "signin", "sso", "auth", "passport", "cas/")
         )
-        return parse_verdict("permission_denied no" if login else "unknown maybe", "a redirect")
+        moved = login or status in (301, 308)
+        return parse_verdict("permission_denied no" if moved else "unknown maybe", "a redirect")
     if status == 500 and not says_nothing(told):
         return _UNKNOWN
     if status in (404, 413) and any(part in evidence.url.lower() for part in _MODEL_PATHS):

@@ -3,8 +3,10 @@
 import re
 from typing import Any, cast
 
+from .classify_codes import of_code
 from .classify_evidence import Evidence, mapping, whole
 from .classify_phrases import Verdict, parse_rules, parse_verdict
+from .classify_proto import reason, status_details
 from .classify_tables import (
     CURL,
     ERRNO,
@@ -73,14 +75,14 @@ _GRPC_WORDS = {
 invalid_argument no :: message larger than|larger than max|received message
 permission_denied no :: quota & !per minute|per second|rate
 permission_denied no :: billing|daily|per day|credit|disabled
-resource_exhausted maybe :: disk|memory
+resource_exhausted maybe :: disk|memory|space exceeded|storage|no space
 """,
         "gRPC words",
     ),
     "unavailable": parse_rules(
         """
 permission_denied no :: certificate|ssl_error|handshake failed
-transient no :: failed to connect|connection refused|name resolution|dns|no connection|not yet ready|connect & !read|recv|reset
+transient no :: overloaded|shutting down|draining|going away|retry later|maintenance|failed to connect|connection refused|name resolution|dns|no connection|not yet ready|connect & !read|recv|reset
 in_doubt_timeout maybe :: socket closed|connection reset|reset by peer|broken pipe|goaway|recvmsg|stream removed|connection aborted|eof
 """,
         "gRPC words",
@@ -118,12 +120,31 @@ def of_grpc(evidence: Evidence) -> Verdict | None:
     key = code.lower().replace("_", "")
     details = evidence.text("grpc_details").lower()
     found = GRPC.get(key)
+    if key != "ok" and (told := _reason(evidence)) is not None:
+        return told
     for rule in _GRPC_WORDS.get(key, ()):
         if rule.holds(details):
             return rule.verdict
     if key in ("unknown", "internal", "unavailable") and (told := of_words(details)) is not None:
         if told.error_class not in (_C.TRANSIENT, _C.RATE_LIMITED, _C.INVALID_ARGUMENT):
             return told
+    return _pushed_back(evidence, found)
+
+
+def _reason(evidence: Evidence) -> Verdict | None:
+    """The reason in the details of the status, if it is one that decides."""
+    for pair in evidence.attrs.get("trailing_metadata") or ():
+        if str(pair[0]).lower() != "grpc-status-details-bin":
+            continue
+        for detail in status_details(str(pair[1])):
+            if detail.kind == "ErrorInfo":
+                found, firm = of_code(reason(detail.value))
+                return found if firm else None
+    return None
+
+
+def _pushed_back(evidence: Evidence, found: Verdict | None) -> Verdict | None:
+    """A push-back of less than zero says not to retry; any other, that nothing was begun."""
     pushed = any(
         pair[0] == "grpc-retry-pushback-ms" and str(pair[1]).startswith("-")
         for pair in evidence.attrs.get("trailing_metadata") or ()
@@ -228,6 +249,8 @@ def _redis(evidence: Evidence) -> Verdict | None:
         return of_connection(message)
     found = REDIS.get(message.split(" ", 1)[0].lower())
     found = found or {
+        "movederror": parse_verdict("bug no", "a plain client at a cluster"),
+        "askerror": parse_verdict("bug no", "a plain client at a cluster"),
         "readonlyerror": REDIS["readonly"],
         "outofmemoryerror": REDIS["oom"],
         "noscripterror": REDIS["noscript"],

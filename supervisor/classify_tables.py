@@ -86,7 +86,7 @@ permission_denied no :: TokenRetrievalError UnauthorizedSSOTokenError NoRegionEr
 permission_denied no :: DefaultCredentialsError RefreshError AuthenticationError AuthenticationException
 permission_denied no :: NoSuchModuleError ModuleNotFoundError ImproperlyConfigured ConfigurationError
 permission_denied no :: ServerFingerprintMismatch UnknownServiceError UnsupportedProtocolVersionError
-permission_denied no :: AuthorizationError NotAuthorized
+permission_denied no :: SignatureVerificationError AuthorizationError NotAuthorized
 permission_denied no :: ClientConnectorDNSError NameResolutionError
 # ours: the arguments
 invalid_argument no :: FileNotFoundError NotADirectoryError IsADirectoryError BadZipFile SameFileError

@@ -92,7 +92,8 @@ in_doubt_timeout maybe :: 9 10
 bug no :: 21 22 23
 """,
     "baidu": """
-transient maybe :: 2 336000 336100 336101 336117
+transient no :: 2
+transient maybe :: 336000 336100 336101 336117
 unknown maybe :: 1
 rate_limited no :: 18 336501 336502 336503 336504 336505 4
 permission_denied no :: 6 13 14 15 17 19 110 111 336004 336005 5
@@ -159,7 +160,7 @@ rate_limited no :: 40005
 permission_denied no :: 20001 40006
 transient maybe :: 20000
 invalid_argument no :: 40001 40002
-transient yes :: 10003
+in_doubt_timeout yes :: 10003
 business_rejected no :: 40004 40003
 """,
     "siliconflow": """

@@ -5,8 +5,6 @@ A date that has passed is zero. Order: millisecond headers, Retry-After, fields 
 trailers, reset headers of an empty bucket, words.
 """
 
-import base64
-import binascii
 import math
 import re
 from collections.abc import Iterator, Mapping
@@ -15,6 +13,7 @@ from email.utils import parsedate_to_datetime
 from typing import Any, NamedTuple, cast
 
 from .classify_evidence import mapping
+from .classify_proto import raw_bytes, retry_seconds, status_details
 
 _TEXT_MAX = 4_000
 _BEIJING = timezone(timedelta(hours=8))
@@ -48,7 +47,7 @@ def header_wait(headers: Mapping[str, str], moment: Moment) -> float | None:
     for name in ("retry-after-ms", "x-ms-retry-after-ms"):
         if (found := _scaled(headers.get(name), 1e-3)) is not None:
             return found
-    for name in ("retry-after", "x-retry-after", "x-ratelimit-retry-after"):
+    for name in ("retry-after", "x-retry-after", "x-ratelimit-reset-after"):
         if (value := headers.get(name)) and (found := read_wait(value, moment)) is not None:
             return found
     return None
@@ -288,32 +287,14 @@ def _trailer_wait(trailers: Any, moment: Moment) -> float | None:
         if key in ("grpc-retry-pushback-ms", "retry-after-ms"):
             return _scaled(value, 1e-3)
         if key == "google.rpc.retryinfo-bin":
-            return _retry_info(str(value))
+            return retry_seconds(raw_bytes(str(value)))
+        if key == "grpc-status-details-bin":
+            for detail in status_details(str(value)):
+                if detail.kind == "RetryInfo":
+                    return retry_seconds(detail.value)
         if key == "retry-after" and (found := read_wait(value, moment)) is not None:
             return found
     return None
-
-
-def _retry_info(value: str) -> float | None:
-    """RetryInfo in protobuf: field 1 is a Duration of seconds (1) and nanos (2)."""
-    try:
-        raw = base64.b64decode(value, validate=True)
-    except (binascii.Error, ValueError):
-        raw = value.encode("latin-1", "replace")
-    if len(raw) < 3 or raw[0] != 0x0A:
-        return None
-    numbers: dict[int, int] = {}
-    index, end = 2, min(len(raw), 2 + raw[1])
-    while index < end:
-        field, shift, number = raw[index] >> 3, 0, 0
-        index += 1
-        while index < end:
-            number |= (raw[index] & 0x7F) << shift
-            shift, index = shift + 7, index + 1
-            if raw[index - 1] < 0x80 or shift > 63:
-                break
-        numbers[field] = number
-    return numbers.get(1, 0) + numbers.get(2, 0) / 1e9
 
 
 _RESET = re.compile(r"reset(?:-after)?")

@@ -30,6 +30,7 @@ _BUG = parse_verdict("bug maybe", "stack trace")
 # What was seen of a connection, for exceptions whose class alone says only "connection".
 _CONNECTION = parse_rules(
     """
+transient no :: urlopen error timed out
 transient no :: queuepool|connection pool|<pool> & limit|exhaust|timeout|timed out|full|empty|no more connections
 transient no :: too many connections|waiting for a connection|acquire a connection|acquiring connection
 permission_denied no :: certificate_verify_failed|certificate verify failed|certificateerror|hostname mismatch|wrong_version_number|wrong version number|unsupported protocol|self-signed|self signed|unknown ca|sslv3_alert|tlsv1_alert|ssl: tlsv|no_shared_cipher|handshake failure|handshake_failure|certificate required|certificate has expired
