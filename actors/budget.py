@@ -141,7 +141,10 @@ class Account:
         self.capped = tuple((i, cap) for i, cap in enumerate(self.caps) if cap is not None)
         # Groups and tenants add up the seconds below them; a parent session's clock runs by itself.
         self.sums_time = name.startswith(("group ", "tenant "))
-        self.chain = (self, *unique(above for parent in parents for above in parent.chain))
+        self.chain: tuple[Account, ...] = (
+            self,
+            *unique(above for parent in parents for above in parent.chain),
+        )
         self.own = list(_values(own or Spent()))
         self.used = list(self.own)
         self.held = [0.0] * len(LIMITS)

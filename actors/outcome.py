@@ -74,4 +74,5 @@ def outcome_to_data(outcome: Outcome) -> dict[str, Any]:
 def outcome_from_data(data: dict[str, Any]) -> Outcome:
     """Read an outcome back."""
     plain = {key: value for key, value in data.items() if key != "outcome"}
-    return msgspec.convert({**plain, "type": data["outcome"]}, Outcome)
+    outcome: Outcome = msgspec.convert({**plain, "type": data["outcome"]}, Outcome)
+    return outcome

@@ -135,7 +135,7 @@ def test_corrections_are_counted_in_a_row_and_per_tool() -> None:
     other = Resulted(2, 1, 2, "no", "refused", "invalid_argument")
     state = fold([*TURN, wrong, other])
     assert state.corrections == {"alpha": 1, "beta": 1}
-    again = [Answered(3, calls=(A,), ledger=True), resulted(3, 0, 3)]
+    again: list[JournalEntry] = [Answered(3, calls=(A,), ledger=True), resulted(3, 0, 3)]
     for entry in again:
         state.apply(entry)
     assert state.corrections == {"beta": 1}

@@ -9,6 +9,7 @@ from ukemi.stores.records import (
     RECORD_VERSION,
     Answered,
     Booked,
+    CallState,
     Intended,
     JournalEntry,
     Opened,
@@ -39,7 +40,7 @@ def rows() -> list[Row]:
             n, calls=(ToolCall("id", "pay"),), raw=b"[1]", raw_format="x", ledger=True
         )
         add(step - 1, answered, Intended(n, 0, "pay", "digest"), Booked(Spent()))
-        state = "in_doubt" if step == DOUBTFUL else "succeeded"
+        state: CallState = "in_doubt" if step == DOUBTFUL else "succeeded"
         result = Resulted(n, 0, step, f"result {step}", state, blob=f"blob{step}")
         add(step, Retried(n, 0, 1, "transient", 1.0, 1.0), result)
     return found
