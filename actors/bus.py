@@ -6,12 +6,10 @@ Emitting is synchronous and cheap; a full subscriber is skipped, never waited fo
 import logging
 from collections import deque
 from collections.abc import AsyncGenerator
-from contextlib import suppress
 
 import anyio
 import msgspec
 import structlog
-from anyio.streams.memory import MemoryObjectSendStream
 
 from .events import ENDS, Event, EventsDropped
 
@@ -34,35 +32,49 @@ _LEVELS = {
 class Subscriber:
     """One reader of a session's events."""
 
-    def __init__(self, stream: MemoryObjectSendStream[Event]) -> None:
-        self._stream = stream
+    def __init__(self) -> None:
+        self._waiting: deque[Event] = deque()
         self._dropped = 0
+        self._woken = anyio.Event()
+        self._closed = False
 
     def put(self, event: Event) -> None:
-        """Hand an event over, or count it as lost."""
-        with suppress(anyio.BrokenResourceError):
-            try:
-                if self._dropped:
-                    lost = EventsDropped(session_id=event.session_id, count=self._dropped)
-                    self._stream.send_nowait(lost)
-                    self._dropped = 0
-                self._stream.send_nowait(event)
-            except anyio.WouldBlock:
-                self._dropped += 1
+        """Hand an event over, or count it as lost; how the session ended is never lost."""
+        last = isinstance(event, ENDS)
+        if len(self._waiting) >= BUFFER_MAX and not last:
+            self._dropped += 1
+            return
+        if self._dropped:
+            lost = EventsDropped(session_id=event.session_id, count=self._dropped)
+            self._waiting.append(lost)
+            self._dropped = 0
+        self._waiting.append(event)
+        self._woken.set()
 
     def close(self) -> None:
         """No more events will come."""
-        self._stream.close()
+        self._closed = True
+        self._woken.set()
+
+    async def next(self) -> Event | None:
+        """Wait for the next event; None once no more will come."""
+        while not self._waiting:
+            if self._closed:
+                return None
+            self._woken = anyio.Event()
+            await self._woken.wait()
+        return self._waiting.popleft()
 
 
 class Channel:
     """The events of one session."""
 
-    __slots__ = ("_recent", "_subscribers")
+    __slots__ = ("_closed", "_recent", "_subscribers")
 
     def __init__(self) -> None:
         self._recent: deque[Event] | None = None
         self._subscribers: list[Subscriber] = []
+        self._closed = False
 
     @property
     def watched(self) -> bool:
@@ -80,25 +92,25 @@ class Channel:
 
     def close(self) -> None:
         """No more events will come: the session is driven elsewhere, or the runtime is gone."""
+        self._closed = True
         for subscriber in self._subscribers:
             subscriber.close()
 
     async def events(self) -> AsyncGenerator[Event, None]:
         """Yield recent events, then those that come, up to the session's end."""
-        send, receive = anyio.create_memory_object_stream[Event](BUFFER_MAX)
-        subscriber = Subscriber(send)
+        subscriber = Subscriber()
         for event in self._recent or ():
             subscriber.put(event)
+        if self._closed:
+            subscriber.close()
         self._subscribers.append(subscriber)
         try:
-            with receive:
-                async for event in receive:
-                    yield event
-                    if isinstance(event, ENDS):
-                        return
+            while (event := await subscriber.next()) is not None:
+                yield event
+                if isinstance(event, ENDS):
+                    return
         finally:
             self._subscribers.remove(subscriber)
-            subscriber.close()
 
 
 def log_event(event: Event) -> None:

@@ -1,6 +1,7 @@
 """What a caller holds of a session: valid for as long as the runtime, over restarts and ends."""
 
 from collections.abc import AsyncGenerator
+from contextlib import aclosing
 
 from ..stores.base import CheckpointUnknown, SessionOwned, Store, StoredSession
 from ..stores.records import Resulted
@@ -67,8 +68,9 @@ class SessionHandle:
         """
         session = self._session()
         if session is not None:
-            async for event in session.channel.events():
-                yield event
+            async with aclosing(session.channel.events()) as events:
+                async for event in events:
+                    yield event
             return
         outcome = await self.outcome()
         yield ended(self.id, self._clock.wall_ms(), outcome)
