@@ -10,10 +10,10 @@ import traceback
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
-from .classify_answers import is_declared, read_answer, texts
+from .classify_answers import is_declared, texts
 from .classify_evidence import Evidence, Record, mapping, of_exception, of_input
 from .classify_fields import blamed_fields
-from .classify_http import of_answer
+from .classify_http import answer_of, of_answer
 from .classify_live import live_record, message_of
 from .classify_local import (
     of_database,
@@ -87,7 +87,17 @@ _CONNECTIONS = frozenset(
 _CLIENTS = frozenset(
     (
         *("openai", "anthropic", "httpx", "httpx2", "requests", "aiohttp", "urllib3", "boto3"),
-        *("aiosqlite", "botocore", "stripe", "google", "grpc", "slack_sdk", "litellm", "redis", "asyncpg"),
+        *(
+            "aiosqlite",
+            "botocore",
+            "stripe",
+            "google",
+            "grpc",
+            "slack_sdk",
+            "litellm",
+            "redis",
+            "asyncpg",
+        ),
     )
 )
 # Classes that anybody raises for anything.
@@ -195,7 +205,8 @@ def _text_facts(evidence: Evidence) -> Verdict | None:
 def _answer_or_connection(evidence: Evidence) -> Verdict | None:
     answered = evidence.status >= 300 or (evidence.body is not None and not evidence.has("oserror"))
     if answered and (found := of_answer(evidence)) is not None:
-        return found
+        wrapped = evidence.body is None and evidence.message.endswith("Connection error.")
+        return (of_connection(_chain(evidence)) if wrapped else None) or found
     if evidence.module in ("builtins", "socket") and (found := of_os(evidence)) is not None:
         return found
     if evidence.module == "builtins" and evidence.names[0] in _ANY:
@@ -273,7 +284,7 @@ def _failure(
     received_at: float | None,
     trace: str,
 ) -> Failure:
-    answer = read_answer(decided.body)
+    answer = answer_of(decided)
     words = answer.words or clip(_spoken(decided))
     if decided.status in (0, 200) and "stream" in decided.raised_in and verdict.executed == "no":
         verdict = verdict._replace(executed="maybe")  # the answer had begun

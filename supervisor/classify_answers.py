@@ -10,167 +10,52 @@ WORDS_MAX = 6_000
 _NODES_MAX = 400
 _DEPTH_MAX = 8
 
+
+def _names(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
 # Names under which services give a code, the most specific first.
+_RANKS = """
+decline_code declinecode sub_code subcode error_subcode errorsubcode quotaid limit_source
+reason issue err_code errcode error_code errorcode errornum block_reason blockreason reasoncode reason_code
+code error_type errortype __type exception errcodes codes error_name fault_code faultcode violation failure_code
+error status_code statuscode statename
+type name status finish_reason finishreason stop_reason stopreason kind state
+return_code result_code returncode resultcode
+"""
 _RANK: Mapping[str, int] = {
-    name: rank
-    for rank, names in enumerate(
-        (
-            "decline_code declinecode sub_code subcode error_subcode errorsubcode quotaid limit_source",
-            "reason issue err_code errcode error_code errorcode validationkeyword"
-            " errornum block_reason blockreason",
-            "code error_type errortype __type exception errcodes codes error_name fault_code faultcode"
-            " violation",
-            "error status_code statuscode statename",
-            "type name status finish_reason finishreason stop_reason kind state",
-            "return_code result_code returncode resultcode",
-        )
-    )
-    for name in names.split()
+    name: rank for rank, line in enumerate(_RANKS.strip().splitlines()) for name in line.split()
 }
-_WORDS = frozenset(
-    [
-        "message",
-        "msg",
-        "errmsg",
-        "err_msg",
-        "error_msg",
-        "errormsg",
-        "errormessage",
-        "error_message",
-        "detail",
-        "details",
-        "description",
-        "error_description",
-        "sub_msg",
-        "submsg",
-        "err_code_des",
-        "title",
-        "defaultmessage",
-        "raw",
-        "reason",
-        "text",
-        "faultstring",
-        "return_msg",
-        "status_msg",
-        "statusmsg",
-        "error",
-        "failure_message",
-        "failure_reason",
-        "user_message",
-        "info",
-        "hint",
-        "localizedmessage",
-        "errors",
-        "warning",
-        "status_message",
-        "desc",
-        "resultmsg",
-        "retmsg",
-        "cause",
-        "stderr",
-        "error_summary",
-        "display_message",
-        "debug_message",
-        "developermessage",
-        "note",
-        "error_user_msg",
-        "blockreasonmessage",
-        "statusdetail",
-        "errordescription",
-        "errordetail",
-        "exception",
-        "path_message",
-        "error_details",
-        "fault",
-        "failed_reason",
-        "err",
-        "issue",
-        "responsemessage",
-    ]
+_WORDS = _names(
+    """
+    message msg errmsg err_msg error_msg errormsg errormessage error_message detail details
+    description error_description sub_msg submsg err_code_des title defaultmessage raw
+    reason text faultstring return_msg status_msg statusmsg error failure_message
+    failure_reason user_message info hint localizedmessage errors warning status_message
+    desc resultmsg retmsg cause stderr error_summary display_message debug_message
+    developermessage note error_user_msg blockreasonmessage statusdetail errordescription
+    errordetail exception path_message error_details fault failed_reason err issue
+    responsemessage result content answer comment why problem rawmessage summary
+    """
 )
 # What only repeats the caller's own words, or is a name, an address, a number of the request.
-_ECHO = frozenset(
-    [
-        "input",
-        "params",
-        "rejectedvalue",
-        "request",
-        "flagged_input",
-        "doc",
-        "query",
-        "url",
-        "id",
-        "request_id",
-        "requestid",
-        "hostid",
-        "host_id",
-        "documentation_url",
-        "path",
-        "stack",
-        "stacktrace",
-        "help",
-        "doc_url",
-        "received",
-        "prompt",
-        "arguments",
-        "args",
-        "instance",
-        "metadata_url",
-        "moreinfo",
-        "more_info",
-        "help_url",
-        "helplink",
-        "log_id",
-        "logid",
-        "trace_id",
-        "request_log_url",
-        "sql",
-        "parameters",
-        "headers",
-        "context_id",
-        "created_at",
-        "model",
-        "recommend",
-        "troubleshooter",
-        "object",
-        "mid",
-        "usage",
-        "created",
-        "service",
-        "domain",
-        "location",
-        "locationtype",
-        "timestamp",
-        "docs_url",
-        "documentation",
-    ]
+_ECHO = _names(
+    """
+    input params rejectedvalue request flagged_input doc query url id request_id requestid
+    hostid host_id documentation_url path stack stacktrace help doc_url received prompt
+    arguments args instance metadata_url moreinfo more_info help_url helplink log_id logid
+    trace_id request_log_url sql parameters headers context_id created_at model recommend
+    troubleshooter object mid usage created service domain location locationtype timestamp
+    docs_url documentation
+    """
 )
 # Codes that say "fine", or say no more than "something failed".
-_EMPTY = frozenset(
-    [
-        "0",
-        "ok",
-        "success",
-        "succeeded",
-        "true",
-        "false",
-        "none",
-        "null",
-        "error",
-        "errors",
-        "fail",
-        "failed",
-        "failure",
-        "unknownerror200",
-        "200",
-        "200000",
-        "00000",
-        "000000",
-        "10000",
-        "status",
-        "exception",
-        "clienterror",
-    ]
+_EMPTY = _names(
+    """
+    0 ok success succeeded true false none null error errors fail failed failure
+    unknownerror200 200 200000 00000 000000 10000 status exception clienterror
+    """
 )
 _TAG = re.compile(r"<[^>]{0,400}>")
 _XML_CODE = re.compile(
@@ -254,6 +139,16 @@ def _text(
             words.append(text)
     elif key in _WORDS or key in _RANK or not key:
         words.append(text)
+
+
+def message_answer(message: str) -> Answer:
+    """Read the text of an exception that wraps an answer: JSON in it is read as an answer."""
+    at = message.find("{")
+    if at >= 0 and message.rstrip().endswith("}"):
+        inner = decoded(message[at:].strip())
+        if isinstance(inner, Mapping):
+            return read_answer(cast("Any", inner))
+    return Answer(words=message[:WORDS_MAX])
 
 
 def _is_code(text: str) -> bool:

@@ -67,7 +67,7 @@ permission_denied no :: NotAuthorized NotAuthorizedException InvalidIdentityToke
 permission_denied no :: ServiceQuotaExceededException InstanceLimitExceeded VcpuLimitExceeded VpcLimitExceeded
 permission_denied no :: AddressLimitExceeded QuotaExceeded QuotaExceededException SubscriptionRequiredException
 permission_denied no :: NoSuchBucket NoSuchHostedZone AccountSendingPausedException InvalidSecurity PendingVerification
-permission_denied no :: KMSAccessDeniedException InvalidKeyUsageException UnauthorizedAccess Blocked NotSignedUp
+permission_denied no :: DisabledException KMSAccessDeniedException InvalidKeyUsageException UnauthorizedAccess Blocked NotSignedUp
 permission_denied no :: MailFromDomainNotVerifiedException ConfigurationSetDoesNotExistException RequestExpired
 permission_denied no :: InvalidTimeStamp.Expired SignatureNonceUsed InvalidAccessKeySecret Forbidden.RAM
 permission_denied no :: InvalidSubscription SubscriptionNotFound SubscriptionNotRegistered MissingSubscriptionRegistration
@@ -80,7 +80,7 @@ business_rejected no :: ConditionalCheckFailedException IncorrectInstanceState I
 business_rejected no :: ExecutionAlreadyExists AlreadyExistsException EntityAlreadyExists ResourceExistsException
 business_rejected no :: KMSInvalidStateException DeleteConflict DeleteConflictException InvalidStateException
 business_rejected no :: IncorrectInstanceStatus IncorrectStatus InvalidStatus OperationDenied OperationConflict AlreadyExists
-business_rejected no :: ResourceAlreadyExistsException ObjectAlreadyExists DisabledException
+business_rejected no :: ResourceAlreadyExistsException ObjectAlreadyExists 
 business_rejected no :: InvalidDBInstanceState InvalidInstanceState ResourceConflictException DisruptionBudget
 business_rejected no :: UnsupportedOperation OperationNotPermittedException InvalidLifecycleState TableAlreadyExistsException
 business_rejected no :: QueueDeletedRecently OperationNotAllowed ConstraintConflict BlobAlreadyExists LeaseIdMissing ReservedName
@@ -191,16 +191,17 @@ unknown maybe :: FailedOperation ModelErrorException ModelStreamErrorException S
 # How codes are worded by services nobody has listed; from the most telling to the least.
 WORDED = parse_rules(
     """
+in_doubt_timeout maybe :: /^expired$/
 cancelled maybe :: /^(?:task |job |run |request |operation )?(?:cancelled|canceled)(?: by user| exception)?$/
 content_refused no :: sensitive content|content filter|content policy|moderation|risky content|sensitive word|content safety|prohibited content|inappropriate
 context_overflow no :: context length|context window|context size|prompt too long|max prompt|input tokens|token limit exceed
 permission_denied no :: insufficient quota|arrear|overdue|billing|payment required|credit exhausted|out of credit|spend|budget|free tier|free quota|plan limit|usage limit|not subscri|subscription
 permission_denied no :: billing|account|api|model & balance
-permission_denied no :: daily limit|day limit|monthly|per day|perday|daily quota
+rate_limited no :: daily limit|day limit|monthly|per day|perday|daily quota
 rate_limited no :: rate limit|ratelimit|throttl|too many request|too fast|too frequen|frequency|freq limit|qps|rpm|tpm|perminute|persecond|per minute|per second|flow control|request limit|slow down|call limit|concurrency limit
 permission_denied no :: unauthori|unauthenti|auth failure|auth fail|access denied|permission|no privilege|not privilege|forbidden|signature|sign error|invalid sign|access key|accesskey|api key|apikey|credential|token expired|token invalid|invalid token|invalid access token|invalid session|session expired|access token|login required|not login|not authorized|no auth|not allowed ip|whitelist|white list|suspended|account disabled|user disabled|account locked|not activated|not enabled|service disabled|service not open|not open|license|certificate|model not found|model not exist|deployment not found|endpoint not found
-permission_denied no :: /\\bquota\\b/
-business_rejected no :: insufficient|not enough|stock|sold out|already |duplicate|has been |closed|expired|incorrect status|invalid status|incorrect state|invalid state|status error|state error|unexpected state|status not|state not|not allow|dependency violation|in use|locked|frozen|declined|refused|rejected|blacklist|black list|limit exceeded|exceed limit|over limit|risk control|approval|not approved|precondition|conflict|violates|business
+rate_limited no :: /\\bquota\\b/
+business_rejected no :: insufficient|not enough|stock|sold out|already |duplicate|has been |closed|<expired |incorrect status|invalid status|incorrect state|invalid state|status error|state error|unexpected state|status not|state not|not allow|dependency violation|in use|locked|frozen|declined|refused|rejected|blacklist|black list|limit exceeded|exceed limit|over limit|risk control|approval|not approved|precondition|conflict|violates|business
 transient no :: service unavailable|overload|server busy|system busy|service busy|temporar|try again|try later|lock timeout|deadlock|concurrent|in progress|not ready|processing
 in_doubt_timeout maybe :: timeout|timed out|time out|deadline
 invalid_argument no :: invalid |missing |malformed|out of range|too long|too short|too large|too small|required|illegal|not valid|unsupported value|bad param|param error|parameter|not exist|not found|no such|unknown field|format

@@ -28,8 +28,8 @@ _TEXT = tuple(
         r"缺少(?:必[填要选])?(?:的)?(?:参数|字段)?[：:\s\[【'\"`]*([A-Za-z_][\w.]{0,60})",
         r"(?:参数|字段)[：:\s\[【'\"`]*([A-Za-z_][\w.]{0,60})",
         r"([A-Za-z_][\w.]{0,60}) ?参数",
-        r"([A-Za-z_][\w.]{0,60}) ?(?:不能为空|不存在|格式|无效|不合法|必须|必填|错误|为空)",
-        r"([\u4e00-\u9fff]{2,8})(?:不能为空|只能是|必填|格式不正确|格式错误|不合法|必须为|必须是|应为)",
+        r"([A-Za-z_][\w.]{0,60}) ?(?:不能为空|不存在|格式|无效|不合法|必须|必填|错误|为空|不能大于|不能小于|不能超过|过长|超长|不在)",
+        r"([\u4e00-\u9fff]{2,8}?)(?:长度|格式)?(?:不能为空|只能是|必填|不正确|错误|不合法|必须为|必须是|应为|不能超过|不能大于|不能小于|过长|超长|不得超过|无效)",
         r"[Mm]issing (?:a )?(?:the )?(?:required )?(?:key|parameter|argument|field|property|value for)"
         rf"s?:? ?['\"`]?({_NAME})['\"`]?",
         rf"['\"`]({_NAME})['\"`]:? is (?:a )?(?:required|missing|invalid|not valid)",
@@ -51,26 +51,10 @@ _POINTER = re.compile(r"json-pointer:/([\w./]{1,80})")
 _EXTRA = re.compile(r"\(((?:'[^']{1,60}'(?:, )?)+) (?:was|were) unexpected\)")
 _REQUIRED = re.compile(r"^'([^']{1,60})' is a required property")
 _NOT_NAMES = frozenset(
-    [
-        "the",
-        "a",
-        "an",
-        "is",
-        "be",
-        "are",
-        "to",
-        "of",
-        "in",
-        "for",
-        "value",
-        "values",
-        "not",
-        "was",
-        "it",
-        "this",
-        "that",
-        "id",
-    ]
+    """
+    the a an is be are to of in for value values not was it this that id and or input request
+    参数 字段 请求参数 输入参数 请求 输入 数据
+    """.strip().split()
 )
 
 
@@ -124,7 +108,14 @@ _NOT_NULL = re.compile(r"NOT NULL constraint failed: (?:\w+\.)?(\w+)|Column '(\w
 def _sql(evidence: Evidence) -> Iterator[str]:
     """The statement itself, or the column that was left out."""
     state = evidence.text("sqlstate") or str(mapping(evidence.attrs.get("diag")).get("sqlstate"))
-    database = evidence.module in ("sqlite3", "asyncpg", "psycopg", "psycopg2", "sqlalchemy", "pymysql")
+    database = evidence.module in (
+        "sqlite3",
+        "asyncpg",
+        "psycopg",
+        "psycopg2",
+        "sqlalchemy",
+        "pymysql",
+    )
     if state[:2] == "42" or (database and _SQL.search(evidence.message)):
         yield "sql"
     elif database and (found := _NOT_NULL.search(evidence.message)):
@@ -240,5 +231,15 @@ def _of_text(words: str) -> Iterator[str]:
             names = [found[1].strip(".") for found in pattern.finditer(line[:500])]
             names = [name for name in names if name.lower() not in _NOT_NAMES]
             if names:
-                yield from names[:5]
+                yield from (_argument(name) for name in names[:5])
                 return
+
+
+def _argument(name: str) -> str:
+    """A name as an argument is written: no capital from the start of a sentence, no brackets."""
+    if name[:1].isupper() and name[1:].islower():
+        name = name.lower()
+    return _INDEX.sub(r".\1", name) if name.startswith("items[") or "]." in name else name
+
+
+_INDEX = re.compile(r"\[(\d{1,6})\]")

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from .classify_answers import Answer, read_answer
+from .classify_answers import Answer, message_answer, read_answer
 from .classify_codes import of_code, of_wording
 from .classify_evidence import Evidence, mapping, whole
 from .classify_phrases import Verdict, parse_verdict
@@ -61,24 +61,46 @@ _ALLOWED: Mapping[int, frozenset[ErrorClass]] = {
 }
 _NOT_BY_WORDS = frozenset((_C.TRANSIENT, _C.IN_DOUBT_TIMEOUT, _C.CANCELLED, _C.RESOURCE_EXHAUSTED))
 
-_TELLING = frozenset((_C.RATE_LIMITED, _C.PERMISSION_DENIED, _C.CONTENT_REFUSED, _C.CONTEXT_OVERFLOW, _C.BUSINESS_REJECTED))
+_TELLING = frozenset(
+    (
+        _C.RATE_LIMITED,
+        _C.PERMISSION_DENIED,
+        _C.CONTENT_REFUSED,
+        _C.CONTEXT_OVERFLOW,
+        _C.BUSINESS_REJECTED,
+    )
+)
 _RETRY_HEADERS = ("x-should-retry", "stripe-should-retry", "x-ms-should-retry")
 
 
-def of_answer(evidence: Evidence, words: str = "") -> Verdict | None:
+# Clients whose text only repeats the status and the address.
+_BARE_CLIENTS = frozenset(
+    ("httpx", "httpx2", "requests", "aiohttp", "urllib", "urllib3", "tornado")
+)
+
+
+def answer_of(evidence: Evidence) -> Answer:
+    """The codes and words of the answer, or of the exception that was made of it."""
+    body = evidence.body
+    if isinstance(body, str) and body.lstrip()[:1] == "<":
+        answer = read_answer(body)
+        # A page for people repeats the status.
+        return answer if answer.codes or evidence.status < 400 else Answer()
+    answer = read_answer(body)
+    if answer.codes or answer.words or evidence.module in _BARE_CLIENTS:
+        return answer
+    if evidence.form != "exception" or body is not None:
+        return answer
+    return message_answer(evidence.message)
+
+
+def of_answer(evidence: Evidence) -> Verdict | None:
     """The class of an answer; None if there is no answer, or nothing in it speaks."""
-    answer = read_answer(evidence.body)
+    answer = answer_of(evidence)
     status = evidence.status
-    if not status and not answer.codes and not answer.words and not words:
+    if not status and not answer.codes and not answer.words:
         return None
-    if (
-        isinstance(evidence.body, str)
-        and evidence.body.lstrip()[:1] == "<"
-        and status >= 400
-        and not answer.codes
-    ):
-        answer = Answer()  # a page for people repeats the status
-    told = answer.words or words
+    told = answer.words
     found = _of_codes(evidence, answer, told) or _of_status(evidence, status, told)
     if found is not None and found.error_class in _STOP and _no_retry(evidence.headers):
         return Verdict(_C.UNKNOWN, found.executed, "the server says not to retry")
@@ -161,6 +183,8 @@ def _of_status(evidence: Evidence, status: int, told: str) -> Verdict | None:
         moved = login or status in (301, 308)
         return parse_verdict("permission_denied no" if moved else "unknown maybe", "a redirect")
     if status == 500 and not says_nothing(told):
+        return _UNKNOWN
+    if status == 500 and (evidence.status < 300 or evidence.body in ({}, [], "null")):
         return _UNKNOWN
     if status in (404, 413) and any(part in evidence.url.lower() for part in _MODEL_PATHS):
         large = status == 413

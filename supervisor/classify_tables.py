@@ -62,7 +62,7 @@ ERRNO: Mapping[int, Verdict] = {
 NAMES: Mapping[str, Verdict] = parse_codes(
     """
 # before a byte of the request left
-transient no :: ConnectTimeout PoolTimeout ConnectError ConnectionRefusedError NewConnectionError
+transient no :: ConnectionTimeout ConnectTimeout PoolTimeout ConnectError ConnectionRefusedError NewConnectionError
 transient no :: ConnectTimeoutError ConnectionTimeoutError EndpointConnectionError ServerSelectionTimeoutError
 transient no :: ClientConnectorError EmptyPoolError ProxyConnectionError WouldBlock QueueFull
 transient no :: ServerTimeoutConnect CannotConnectNowError MaxConnectionsError BusyLoadingError
