@@ -49,6 +49,7 @@ content_refused no :: SensitiveContentDetected InputTextSensitiveContentDetected
 content_refused no :: InputImageSensitiveContentDetected OutputImageSensitiveContentDetected image_content_policy_violation
 content_refused no :: PROHIBITED_CONTENT SAFETY BLOCKLIST RECITATION SPII IMAGE_SAFETY refusal content_moderation
 content_refused no :: content_violation risky_content sensitive_words sensitive_content prompt_blocked guardrail_intervened
+transient no :: es_rejected_execution_exception circuit_breaking_exception no_shard_available_action_exception
 transient no :: overloaded_error overloaded server_overloaded engine_overloaded engine_overloaded_error
 transient no :: ServiceUnavailable ServiceUnavailableException ServiceUnavailableError no_available_channel
 transient no :: ModelNotReadyException model_loading ServiceOverloaded resource_pending ServerBusy server_is_overloaded
@@ -95,14 +96,14 @@ bug no :: IdempotentParameterMismatch IdempotencyParameterMismatch IdempotentPar
 bug no :: UnsupportedHTTPVersion InvalidAction InvalidAction.NotFound UnknownOperationException MethodNotAllowed
 bug no :: MalformedQueryString SerializationException MalformedXML UnsupportedProtocol no_such_method persisted_query_not_found
 bug no :: invalid_json not_json method_not_supported unknown_method NonExistentQuery graphql_parse_failed idempotency_key_reuse
-invalid_argument no :: NoSuchKey NoSuchEntity InvalidParameterValue InvalidParameter InvalidParameterCombination MissingParameter
+invalid_argument no :: NoSuchKey NoSuchEntity InvalidParameterCombination MissingParameter
 invalid_argument no :: MissingRequiredParameter InvalidInstanceID.NotFound InvalidInstanceID.Malformed InvalidAMIID.NotFound
 invalid_argument no :: InvalidGroup.NotFound NoSuchUpload NoSuchVersion KeyTooLongError EntityTooLarge EntityTooSmall InvalidRange
 invalid_argument no :: FieldValueInvalid FieldValueRequired FieldValueNotSupported RequestTooLargeException InvalidBucketName
 invalid_argument no :: missing_field unsupported_value invalid_value unknown_parameter
 invalid_argument no :: invalid_type invalid_enum_value integer_below_min_value integer_above_max_value decimal_above_max_value
 invalid_argument no :: empty_array array_above_max_length string_below_min_length invalid_image_url invalid_base64 unsupported_parameter
-invalid_argument no :: isv.invalid-parameter isv.missing-parameter PARAM_ERROR PARAM_INVALID
+invalid_argument no :: isv.invalid-parameter isv.missing-parameter PARAM_INVALID
 invalid_argument no :: ACQ.INVALID_PARAMETER MalformedPolicyDocument InvalidFilter BAD_USER_INPUT
 invalid_argument no :: GRAPHQL_VALIDATION_FAILED INVALID_FIELD MALFORMED_ID REQUIRED_FIELD_MISSING STRING_TOO_LONG NumberFormatException
 invalid_argument no :: INVALID_CROSS_REFERENCE_KEY INVALID_EMAIL_ADDRESS INVALID_TYPE_ON_FIELD_IN_RECORD MALFORMED_QUERY
@@ -171,12 +172,13 @@ cancelled maybe :: task_cancelled_exception cancelled canceled run_cancelled req
 
 WEAK: Mapping[str, Verdict] = parse_codes(
     """
+invalid_argument no :: InvalidParameterValue InvalidParameter PARAM_ERROR PARAM_INVALID
 invalid_argument no :: invalid_request_error invalid_request INVALID_ARGUMENT BadRequest ValidationException
 invalid_argument no :: BadRequestError ValidationError InvalidRequestException
 invalid_argument no :: UNPROCESSABLE_ENTITY invalid_parameter_error Invalid InvalidInput Client soap:Client
 invalid_argument no :: not_found_error not_found ResourceNotFoundException ResourceNotFound
 invalid_argument no :: NotFoundException ClientError InvalidParameters FAILED_VALIDATION missing_resource custom
-invalid_argument no :: resource_not_found_error OUT_OF_RANGE invalid_parameter
+invalid_argument no :: resource_not_found_error OUT_OF_RANGE
 business_rejected no :: FAILED_PRECONDITION Conflict ConflictException conflict_error PRECONDITION_FAILED UNPROCESSABLE_BUSINESS BUSINESS_ERROR BizError
 permission_denied no :: Forbidden
 rate_limited no :: RESOURCE_EXHAUSTED TooManyRequests LimitExceededException tokens rateLimitExceeded quotaExceeded LimitExceeded
@@ -228,8 +230,8 @@ def _keys(code: str) -> list[str]:
     keys = [token(code)]
     if "." in code or ":" in code:
         parts = code.replace(":", ".").split(".")
+        keys.append(token(parts[-1]))
         keys += [token(".".join(parts[:n])) for n in range(len(parts) - 1, 0, -1)]
-        keys += [token(parts[-1])]
     for suffix in ("exception", "error", "fault"):
         if keys[0].endswith(suffix) and len(keys[0]) > len(suffix) + 3:
             keys.append(keys[0].removesuffix(suffix))

@@ -106,6 +106,7 @@ bug maybe :: NotImplementedError RecursionError TypeError UnicodeError SyntaxErr
 bug maybe :: StopIteration StopAsyncIteration ClosedResourceError BusyResourceError InvalidStateError
 bug maybe :: StreamError LocalProtocolError ResourceClosedError UnpicklingError PicklingError
 bug maybe :: IllegalStateChangeError DetachedInstanceError MissingGreenlet InterfaceError FrozenInstanceError
+bug maybe :: UndefinedError TemplateSyntaxError TemplateAssertionError
 bug maybe :: EncodeError ReferenceError SystemError BrokenBarrierError UnsupportedOperation
 """,
     "type",
