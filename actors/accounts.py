@@ -9,9 +9,17 @@ from collections.abc import Callable, Mapping
 from ..stores.base import Facts
 from ..stores.records import Spent
 from ..supervisor import Context
+from ..supervisor.errors import UsageError
 from .budget import LIMITS, Account, Budget, Refusal
 
 NOTHING = Spent()
+
+
+def _shared(kind: str, budgets: Mapping[str, Budget]) -> dict[str, Account]:
+    for name, budget in budgets.items():
+        if not isinstance(budget, Budget):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise UsageError(f"{kind}s: {name!r} has {budget!r}, which is no Budget")
+    return {f"{kind} {name}": Account(f"{kind} {name}", each) for name, each in budgets.items()}
 
 
 class Book:
@@ -20,14 +28,14 @@ class Book:
     Args:
         groups: budgets of groups by name; a group without one has no limits.
         tenants: likewise for tenants.
+
+    Raises:
+        UsageError: one of them is no Budget.
     """
 
     def __init__(self, groups: Mapping[str, Budget], tenants: Mapping[str, Budget]) -> None:
         self._sessions: dict[str, Account] = {}
-        self._shared = {
-            **{f"group {name}": Account(f"group {name}", each) for name, each in groups.items()},
-            **{f"tenant {name}": Account(f"tenant {name}", each) for name, each in tenants.items()},
-        }
+        self._shared = {**_shared("group", groups), **_shared("tenant", tenants)}
 
     def open(
         self,

@@ -5,11 +5,26 @@ taken from the monotonic clock, from before each renewal was sent; the wall cloc
 processes when they may take over.
 """
 
+import math
+
 from ..stores.base import Renew
 from ..supervisor.clock import Clock
+from ..supervisor.errors import UsageError
 from .checkpoint import CheckpointActor
 
 LEASE_S = 10.0
+
+
+def check_lease(lease_s: float) -> float:
+    """Return the length of a lease in seconds.
+
+    Raises:
+        UsageError: it is no number of seconds above 0.
+    """
+    number = isinstance(lease_s, (int, float)) and not isinstance(lease_s, bool)  # pyright: ignore[reportUnnecessaryIsInstance]
+    if not number or not 0 < lease_s < math.inf:
+        raise UsageError(f"lease_s={lease_s!r} must be a number of seconds above 0")
+    return float(lease_s)
 
 
 class Ownership:

@@ -56,7 +56,7 @@ from .keeper import Keeper
 from .late import record_late
 from .naming import check_id, check_statuses
 from .outcome import Outcome
-from .ownership import LEASE_S, Ownership
+from .ownership import LEASE_S, Ownership, check_lease
 from .pool import Pool
 from .secrets import Mask
 from .services import Services
@@ -124,6 +124,7 @@ class Runtime:
             retry_s_max=lambda: self._policy.storage.retry_s_max,
             on_fault=self._alert,
         )
+        lease_s = check_lease(lease_s)
         self._ownership = Ownership(owner_id(), self._clock, self._checkpoint, lease_s)
         self._budget = BudgetActor(Book(groups or {}, tenants or {}), self._alert)
         self._threads = Threads(on_late=self._late)

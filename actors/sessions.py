@@ -297,11 +297,13 @@ def check_task(text: str) -> None:
 
 
 def check_budget(installed: InstalledAgent, budget: Budget) -> None:
-    """Refuse a limit in dollars on a model that does not know its prices.
+    """Refuse what is no budget, and a limit in dollars on a model that does not know its prices.
 
     Raises:
         UsageError: such a limit could not be held.
     """
+    if not isinstance(budget, Budget):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise UsageError(f"budget={budget!r} is no Budget; give Budget(...)")
     if budget.cost_usd is not None and getattr(installed.model, "prices", None) is None:
         raise UsageError(
             f"budget cost_usd={budget.cost_usd:g} cannot be held: the model of agent "
