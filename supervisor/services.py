@@ -59,6 +59,7 @@ class Services:
         self._context: ContextVars = copy_context()
         self.loop: Loop
         self.abort: Callable[[], None] = _nothing
+        self.idle: Callable[[], None] = _nothing
         self.find: Callable[[str], Child | None] = _nobody
 
     def bind(self, loop: Loop) -> None:
@@ -105,9 +106,14 @@ class Services:
         errors = [each for each in members if not isinstance(each, self.loop.cancelled)]
         return crashed(errors or members, self._classify, self._clean)
 
+    def retire(self, task: Running) -> None:
+        """Note that a task has ended; closing waits for the last."""
+        self.live.discard(task)
+        if not self.live:
+            self.idle()
+
     def zombie_ended(self, task: Running, reason: ExitReason) -> None:
         self.zombies.discard(task)
-        self.live.discard(task)
         self.report(StuckChildEnded(supervisor=task.supervisor, child=task.name, reason=reason))
 
     def deadline(self, seconds: float | None) -> float:

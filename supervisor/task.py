@@ -172,7 +172,7 @@ class Task(Life):
         return ForeignCancel(str(error))
 
     def _body_ended(self, context: Context[object], reason: ExitReason) -> None:
-        self._services.live.discard(self)
+        self._services.retire(self)
         context.put_back()
         self._context = None
         if self.zombie:

@@ -10,6 +10,7 @@ from contextvars import ContextVar
 from typing import Any, Self
 
 import anyio
+import anyio.lowlevel
 import pytest
 from anyio import CancelScope
 from kernel_log import Log
