@@ -81,7 +81,7 @@ class Asking:
 
     def _tell_soft_limits(self) -> None:
         session = self._session
-        share = session.services.policy().budget.soft_share
+        share = session.services.policies.current.budget.soft_share
         for limit in session.account.crossed(share):
             session.emit(
                 BudgetSoft(
@@ -214,7 +214,8 @@ class Asking:
         failure = cleaned(classify(error, traits=MODEL_TRAITS), services.mask)
         elapsed_s = services.clock.now() - started
         history = History(attempts=attempt, elapsed_s=elapsed_s)
-        directive = decide(failure, MODEL_TRAITS, history, services.policy(), services.roll())
+        policy = services.policies.of(session.installed.name)
+        directive = decide(failure, MODEL_TRAITS, history, policy, services.roll())
         match directive:
             case Retry(delay_s):
                 await self._wait(failure, attempt, delay_s, elapsed_s)

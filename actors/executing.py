@@ -215,7 +215,8 @@ class Executing:
             elapsed_s=elapsed_s,
             corrections=session.state.corrections.get(call.tool.name, 0),
         )
-        directive = decide(failure, call.traits, history, services.policy(), services.roll())
+        policy = services.policies.of(session.installed.name, call.tool.name)
+        directive = decide(failure, call.traits, history, policy, services.roll())
         if not isinstance(directive, Retry):
             return self._end_failed(call, failure, directive, attempt, elapsed_s, now)
         self._record_retry(call, failure, attempt, directive.delay_s, elapsed_s)

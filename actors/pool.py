@@ -91,7 +91,7 @@ class Pool:
 
     def _restart_table(self) -> RestartTable:
         """Return the table of the policy, made anew when the policy has changed."""
-        policy = self._services.policy().restarts
+        policy = self._services.policies.current.restarts
         if self._restarts is not None and self._restarts[0] is policy:
             return self._restarts[1]
         again = RestartRule(
@@ -136,7 +136,7 @@ class Pool:
         session.retired.set()
 
     async def _tidy(self, session: Session) -> None:
-        kept = self._services.policy().storage.checkpoints_kept
+        kept = self._services.policies.current.storage.checkpoints_kept
         if session.error is not None or session.journal.seq < ROWS_MIN:
             return
         try:

@@ -8,6 +8,7 @@ from ..stores.records import CallState
 from ..supervisor.decide import Conclude, Correct, Directive, HandOver, History, decide
 from ..supervisor.errors import ErrorClass, InvalidArgument
 from ..supervisor.failure import Failure, Traits
+from ..supervisor.policy import Policy
 from .arguments import digest
 from .budget import INDEX, Refusal
 from .conversation import Turn
@@ -173,8 +174,11 @@ class Preparing:
         # A key helps only if the first attempt went out with the same one.
         if not traits.accepts_key or intent is None or intent.key is None:
             return False
-        limit = self._session.services.policy().in_doubt_timeout.attempts_max
+        limit = self._policy(intent.tool).in_doubt_timeout.attempts_max
         return limit is None or intent.attempts < limit
+
+    def _policy(self, tool: str) -> Policy:
+        return self._session.services.policies.of(self._session.installed.name, tool)
 
     def _doubt(self, n: int, index: int, turn: Turn, intent: CallEntry | None) -> Ended:
         call = turn.answered.calls[index]
@@ -220,7 +224,8 @@ def end_failed(
     failure = cleaned(failure, session.services.mask)
     if directive is None:
         history = History(corrections=session.state.corrections.get(name, 0))
-        directive = decide(failure, traits, history, session.services.policy(), 0.0)
+        policy = session.services.policies.of(session.installed.name, name)
+        directive = decide(failure, traits, history, policy, 0.0)
     if isinstance(directive, Correct):
         refusal = _book_correction(session)
         if refusal is not None:

@@ -44,7 +44,8 @@ from ..supervisor.classify import classify
 from ..supervisor.clock import Clock, SystemClock
 from ..supervisor.errors import ErrorClass, UsageError
 from ..supervisor.ids import Ids, RandomIds
-from ..supervisor.policy import Policy, load_policy
+from ..supervisor.policy import Policies, Policy
+from ..supervisor.policy_file import load_policy
 from .accounts import Book, BudgetActor
 from .agent import Agent, InstalledAgent
 from .budget import Budget
@@ -110,7 +111,7 @@ class Runtime:
     ) -> None:
         self._store = open_store(store, durability)
         self._policy_source = policy
-        self._policy = load_policy(policy)
+        self._policies = Policies(load_policy(policy))
         self._clock = clock or SystemClock()
         self._ids = ids or RandomIds()
         self._secrets = dict(secrets or {})
@@ -121,7 +122,7 @@ class Runtime:
         self._checkpoint = CheckpointActor(
             self._store,
             self._clock,
-            retry_s_max=lambda: self._policy.storage.retry_s_max,
+            retry_s_max=lambda: self._policies.current.storage.retry_s_max,
             on_fault=self._alert,
         )
         lease_s = check_lease(lease_s)
@@ -211,7 +212,7 @@ class Runtime:
         await self._store.close()
 
     def _tree(self) -> SupervisorSpec:
-        restarts = self._policy.restarts
+        restarts = self._policies.current.restarts
         return SupervisorSpec(
             id="runtime",
             strategy=Strategy.REST_FOR_ONE,
@@ -249,7 +250,7 @@ class Runtime:
             timers=kernel.timers,
             checkpoint=self._checkpoint,
             ownership=self._ownership,
-            policy=lambda: self._policy,
+            policies=self._policies,
             roll=self._random.random,
             threads=self._threads,
             mask=Mask(self._secrets.values()),
@@ -360,9 +361,10 @@ class Runtime:
             UsageError: it is no policy; the old one stays.
         """
         source = self._policy_source if policy is None else policy
-        self._policy = load_policy(source)
+        loaded = load_policy(source)
+        self._policies.replace(loaded)
         self._policy_source = source
-        return self._policy
+        return loaded
 
     def tree(self) -> TreeNode:
         """Return the live tree of actors as plain data."""

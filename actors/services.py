@@ -8,7 +8,7 @@ from msgspec import Struct
 from ..stores.base import Store
 from ..supervisor import Timers
 from ..supervisor.clock import Clock
-from ..supervisor.policy import Policy
+from ..supervisor.policy import Policies
 from .budget import Budget
 from .checkpoint import CheckpointActor
 from .outcome import Outcome
@@ -28,7 +28,7 @@ class Services(Struct, kw_only=True):
     timers: Timers
     checkpoint: CheckpointActor
     ownership: Ownership
-    policy: Callable[[], Policy]
+    policies: Policies
     roll: Callable[[], float]
     threads: Threads
     mask: Mask

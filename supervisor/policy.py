@@ -1,19 +1,35 @@
-"""The policy: how long, how often, how many. Data, checked when it is made or loaded."""
+"""The policy: how long, how often, how many. Data, checked when it is made or loaded.
+
+One section for each class of failure, holding what its recovery needs; an agent or a tool may have
+sections of its own, an upstream its own budget of retries and circuit breaker.
+"""
 
 import math
-import tomllib
-from pathlib import Path
-from typing import Any, cast
+from collections.abc import Mapping
+from typing import Any
 
 import msgspec
 from msgspec import Struct
 
-from .errors import UsageError
+from .errors import ErrorClass
+
+Section = Mapping[str, Any]
+"""Some keys of a section, where the others stay as they are."""
 
 
 def _check_seconds(name: str, value: float) -> None:
     if not math.isfinite(value) or value < 0:
         raise ValueError(f"{name}={value} must be a number of seconds, zero or more")
+
+
+def _check_share(name: str, value: float) -> None:
+    if not 0.0 <= value <= 1.0:
+        raise ValueError(f"{name}={value} must be from 0 to 1")
+
+
+def _check_least(name: str, value: float | None, least: float) -> None:
+    if value is not None and (not math.isfinite(value) or value < least):
+        raise ValueError(f"{name}={value} must be at least {least:g}")
 
 
 class RetryPolicy(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -22,13 +38,14 @@ class RetryPolicy(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
     attempts_max: int | None = 4  # first call included; None: no limit
     delay_s_first: float = 1.0
     delay_s_max: float = 30.0
+    jitter: float = 0.5  # share of each delay that is drawn by chance
     time_budget_s: float | None = 120.0  # checked before sleeping
 
     def __post_init__(self) -> None:
-        if self.attempts_max is not None and self.attempts_max < 1:
-            raise ValueError(f"attempts_max={self.attempts_max} must be at least 1")
+        _check_least("attempts_max", self.attempts_max, 1)
         for name in ("delay_s_first", "delay_s_max"):
             _check_seconds(name, getattr(self, name))
+        _check_share("jitter", self.jitter)
         if self.time_budget_s is not None:
             _check_seconds("time_budget_s", self.time_budget_s)
         if self.delay_s_first > self.delay_s_max:
@@ -47,6 +64,76 @@ class CorrectionPolicy(Struct, frozen=True, kw_only=True, forbid_unknown_fields=
             raise ValueError(f"corrections_max={self.corrections_max} must not be negative")
 
 
+class ConclusionPolicy(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """How often in one trajectory the model is told of a refusal before a person is asked."""
+
+    conclusions_max: int | None = 10
+
+    def __post_init__(self) -> None:
+        _check_least("conclusions_max", self.conclusions_max, 0)
+
+
+class ReportPolicy(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Whether a failure that goes to a person at once is also an alert: somebody has to mend it.
+
+    One alert for each upstream (else tool or model) in ``alert_every_s`` seconds, however many
+    sessions meet it.
+    """
+
+    alert: bool = True
+    alert_every_s: float = 60.0
+
+    def __post_init__(self) -> None:
+        _check_seconds("alert_every_s", self.alert_every_s)
+
+
+class RetryBudgetPolicy(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """How many repeats one upstream gets from all sessions together.
+
+    In any ``window_s`` seconds: ``retries_min``, and ``share_max`` of the first calls. A repeat
+    that succeeded is not counted any more. ``share_max`` None: no limit.
+    """
+
+    share_max: float | None = 0.2
+    retries_min: int = 20
+    window_s: float = 10.0
+
+    def __post_init__(self) -> None:
+        _check_least("share_max", self.share_max, 0)
+        _check_least("retries_min", self.retries_min, 1)
+        _check_least("window_s", self.window_s, 0.1)
+
+
+class BreakerPolicy(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """When calls to an upstream are held back, and how they are let through again.
+
+    It opens when, of the calls that ended in ``window_s`` seconds, ``failures_min`` and a share of
+    ``failure_share`` failed in passing or timed out. After ``open_s`` seconds one call is tried.
+    Once that succeeds, ``recovery_per_s`` calls a second are let through, twice as many every ten
+    seconds, for half a minute. ``failures_min`` None: it never opens.
+    """
+
+    failures_min: int | None = 20
+    failure_share: float = 0.5
+    window_s: float = 30.0
+    open_s: float = 10.0
+    recovery_per_s: float | None = 40.0
+
+    def __post_init__(self) -> None:
+        _check_least("failures_min", self.failures_min, 1)
+        _check_share("failure_share", self.failure_share)
+        _check_least("window_s", self.window_s, 0.1)
+        _check_least("open_s", self.open_s, 0.1)
+        _check_least("recovery_per_s", self.recovery_per_s, 0.1)
+
+
+class UpstreamPolicy(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What all sessions together may ask of one upstream."""
+
+    retry_budget: RetryBudgetPolicy = RetryBudgetPolicy()
+    breaker: BreakerPolicy = BreakerPolicy()
+
+
 class RestartPolicy(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """How often a session's own actor may die before the session is handed over."""
 
@@ -60,6 +147,7 @@ class RestartPolicy(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     def __post_init__(self) -> None:
         if self.intensity < 0:
             raise ValueError(f"intensity={self.intensity} must not be negative")
+        _check_least("pool_intensity", self.pool_intensity, 0)
         for name in ("period_s", "pool_period_s", "delay_s_first", "delay_s_max"):
             _check_seconds(name, getattr(self, name))
 
@@ -87,49 +175,158 @@ class StoragePolicy(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
 
 class Policy(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The whole policy document; every section and key has a default."""
+    """The whole policy document; every section and key has a default.
+
+    ``agent`` and ``tool`` hold sections of classes by name, ``upstream`` its two sections, each
+    with the keys that differ: ``tool={"pay": {"transient": {"attempts_max": 2}}}``. A tool's own
+    sections go over its agent's, those over the document's.
+
+    Raises:
+        ValueError: a section of these names cannot be, alone or on top of the ones below it.
+    """
 
     transient: RetryPolicy = RetryPolicy()
     rate_limited: RetryPolicy = RetryPolicy()
     in_doubt_timeout: RetryPolicy = RetryPolicy()
     invalid_argument: CorrectionPolicy = CorrectionPolicy()
+    business_rejected: ConclusionPolicy = ConclusionPolicy()
+    content_refused: ConclusionPolicy = ConclusionPolicy(conclusions_max=1)
+    permission_denied: ReportPolicy = ReportPolicy()
+    context_overflow: ReportPolicy = ReportPolicy(alert=False)
+    bug: ReportPolicy = ReportPolicy()
+    resource_exhausted: ReportPolicy = ReportPolicy()
+    unknown: ReportPolicy = ReportPolicy()
+    retry_budget: RetryBudgetPolicy = RetryBudgetPolicy()
+    breaker: BreakerPolicy = BreakerPolicy()
     restarts: RestartPolicy = RestartPolicy()
     budget: BudgetPolicy = BudgetPolicy()
     storage: StoragePolicy = StoragePolicy()
+    agent: dict[str, dict[str, Section]] = {}
+    tool: dict[str, dict[str, Section]] = {}
+    upstream: dict[str, dict[str, Section]] = {}
+
+    def __post_init__(self) -> None:
+        for agent in self.agent:
+            resolve(self, agent)
+        for tool in self.tool:
+            # On its own first, so that a fault of the tool's section is not put down to an agent.
+            for agent in ("", *self.agent):
+                resolve(self, agent, tool)
+        for upstream in self.upstream:
+            upstream_policy(self, upstream)
 
 
-def parse_policy(text: str, source: str = "policy") -> Policy:
-    """Read a policy from TOML; a limit written ``"none"`` is no limit.
+CLASS_SECTIONS = tuple(
+    name for name in Policy.__struct_fields__ if name in {each.value for each in ErrorClass}
+)
+"""Sections that an agent or a tool may have of its own."""
+
+
+def resolve(policy: Policy, agent: str = "", tool: str = "") -> Policy:
+    """Return the policy that holds for a tool of an agent: the most specific value of each key.
 
     Raises:
-        UsageError: not TOML, an unknown key, or an impossible value; names source and key.
+        ValueError: the sections do not go together; the message names them.
     """
-    try:
-        return msgspec.convert(_without_none(tomllib.loads(text)), Policy)
-    except (tomllib.TOMLDecodeError, msgspec.ValidationError, ValueError) as error:
-        raise UsageError(f"{source}: {error}") from error
-
-
-def load_policy(policy: "Policy | str | Path | None") -> Policy:
-    """Return a policy given as such, as the path of a TOML file, or as None for the defaults.
-
-    Raises:
-        UsageError: the file cannot be read or is no policy; names the file and the key.
-    """
-    if policy is None:
-        return Policy()
-    if isinstance(policy, Policy):
+    layers = [
+        *_named("agent", agent, policy.agent.get(agent)),
+        *_named("tool", tool, policy.tool.get(tool)),
+    ]
+    changed: dict[str, Any] = {}
+    for where, section, keys in layers:
+        if section not in CLASS_SECTIONS:
+            known = ", ".join(CLASS_SECTIONS)
+            raise ValueError(f"{where} is no class with a section; there are: {known}")
+        changed[section] = _merged(where, changed.get(section, getattr(policy, section)), keys)
+    if not changed:
         return policy
+    # Not through the constructor, which would resolve again; `agent` and `tool` have been used.
+    fields = {name: getattr(policy, name) for name in _PLAIN}
+    return Policy(**{**fields, **changed}, upstream=policy.upstream)
+
+
+_PLAIN = tuple(
+    each for each in Policy.__struct_fields__ if each not in ("agent", "tool", "upstream")
+)
+
+
+def upstream_policy(policy: Policy, upstream: str) -> UpstreamPolicy:
+    """Return what holds for an upstream: its own values over the document's.
+
+    Raises:
+        ValueError: its sections are unknown or cannot be; the message names them.
+    """
+    parts: dict[str, Any] = {"retry_budget": policy.retry_budget, "breaker": policy.breaker}
+    for where, section, keys in _named("upstream", upstream, policy.upstream.get(upstream)):
+        if section not in parts:
+            raise ValueError(f"{where} is no section; there are: {', '.join(parts)}")
+        parts[section] = _merged(where, parts[section], keys)
+    return UpstreamPolicy(**parts)
+
+
+def _named(
+    kind: str, name: str, sections: Mapping[str, Section] | None
+) -> list[tuple[str, str, Section]]:
+    """Return each section with what it is called in a document."""
+    written = name if name.replace("_", "").replace("-", "").isalnum() else f'"{name}"'
+    found = (sections or {}).items()
+    return [(f"[{kind}.{written}.{section}]", section, keys) for section, keys in found]
+
+
+def _merged(where: str, below: Struct, keys: Section) -> Struct:
+    """Return a section with some of its values replaced, checked like a whole one.
+
+    Raises:
+        ValueError: an unknown key or an impossible value.
+    """
+    unknown = [key for key in keys if key not in below.__struct_fields__]
+    if unknown:
+        known = ", ".join(below.__struct_fields__)
+        raise ValueError(f"{where} has no key {unknown[0]!r}; it has: {known}")
+    whole = {name: getattr(below, name) for name in below.__struct_fields__}
     try:
-        text = Path(policy).read_text("utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"policy {str(policy)!r} cannot be read: {error}") from error
-    return parse_policy(text, str(policy))
+        return msgspec.convert({**whole, **keys}, type(below))
+    except msgspec.ValidationError as error:
+        raise ValueError(f"{where} {_with_value(str(error), keys)}") from error
 
 
-def _without_none(value: Any) -> Any:
-    """Replace the string ``"none"`` by None, everywhere."""
-    if isinstance(value, dict):
-        table = cast("dict[str, Any]", value)
-        return {key: _without_none(inner) for key, inner in table.items()}
-    return None if value == "none" else value
+def _with_value(message: str, keys: Section) -> str:
+    """Put the value at fault beside its key, where msgspec names the key alone."""
+    said, _, path = message.partition(" - at `$.")
+    key = path.rstrip("`")
+    return f"{key}={keys[key]!r}: {said}" if key in keys else said
+
+
+class Policies:
+    """The policy in force, looked up by agent and tool; each answer is worked out once."""
+
+    def __init__(self, policy: Policy) -> None:
+        self._known: dict[tuple[str, str], Policy] = {}
+        self._upstreams: dict[str, UpstreamPolicy] = {}
+        self.current = policy
+
+    def replace(self, policy: Policy) -> None:
+        """Put another policy in force."""
+        self.current = policy
+        self._known.clear()
+        self._upstreams.clear()
+
+    def of(self, agent: str, tool: str = "") -> Policy:
+        """Return what holds for a tool of an agent; without a tool, for its model."""
+        policy = self.current
+        if not policy.agent and not policy.tool:
+            return policy
+        # A model may call any name it likes: names without sections share an answer.
+        key = (agent if agent in policy.agent else "", tool if tool in policy.tool else "")
+        found = self._known.get(key)
+        if found is None:
+            found = self._known[key] = resolve(policy, *key)
+        return found
+
+    def upstream(self, name: str) -> UpstreamPolicy:
+        """Return what holds for an upstream."""
+        key = name if name in self.current.upstream else ""
+        found = self._upstreams.get(key)
+        if found is None:
+            found = self._upstreams[key] = upstream_policy(self.current, key)
+        return found

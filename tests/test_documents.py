@@ -12,7 +12,7 @@ import pytest
 
 from ukemi import ErrorClass, Failure, Policy, Traits
 from ukemi.supervisor.decide import History, decide
-from ukemi.supervisor.policy import parse_policy
+from ukemi.supervisor.policy_file import parse_policy
 
 ROOT = Path(__file__).resolve().parent.parent
 README = ROOT / "README.md"

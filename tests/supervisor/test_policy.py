@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from ukemi import Policy, UsageError
-from ukemi.supervisor.policy import load_policy, parse_policy
+from ukemi.supervisor.policy_file import load_policy, parse_policy
 
 BAD = [
     ("[transient]\nattempts = 3", "attempts"),

@@ -1,0 +1,160 @@
+"""A policy as a document: read from TOML, with errors that name file, key and value; and printed."""
+
+import json
+import tomllib
+from collections.abc import Iterator, Mapping
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any, cast
+
+import msgspec
+
+from .errors import UsageError
+from .policy import CLASS_SECTIONS, Policy
+
+_NESTED = {"agent": CLASS_SECTIONS, "tool": CLASS_SECTIONS, "upstream": ("retry_budget", "breaker")}
+
+
+def load_policy(policy: "Policy | str | Path | None") -> Policy:
+    """Return a policy given as such, as the path of a TOML file, or as None for the defaults.
+
+    Raises:
+        UsageError: the file cannot be read or is no policy; names the file and the key.
+    """
+    if policy is None:
+        return Policy()
+    if isinstance(policy, Policy):
+        return policy
+    try:
+        text = Path(policy).read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"policy {str(policy)!r} cannot be read: {error}") from error
+    return parse_policy(text, str(policy))
+
+
+def parse_policy(text: str, source: str = "policy") -> Policy:
+    """Read a policy from TOML; a limit written ``"none"`` is no limit.
+
+    Raises:
+        UsageError: not TOML, an unknown key, or an impossible value; names source, key and value.
+    """
+    try:
+        document = tomllib.loads(text)
+        _check_names(document)
+        return msgspec.convert(_without_none(document), Policy)
+    except tomllib.TOMLDecodeError as error:
+        raise UsageError(f"{source} is no TOML: {error}") from error
+    except msgspec.ValidationError as error:
+        raise UsageError(f"{source}: {_explained(str(error), _given(text))}") from error
+    except ValueError as error:
+        raise UsageError(f"{source}: {error}") from error
+
+
+def _given(text: str) -> dict[str, Any]:
+    return tomllib.loads(text)
+
+
+def _without_none(value: Any) -> Any:
+    """Replace the string ``"none"`` by None, everywhere."""
+    if isinstance(value, dict):
+        table = cast("dict[str, Any]", value)
+        return {key: _without_none(inner) for key, inner in table.items()}
+    return None if value == "none" else value
+
+
+def _check_names(document: Mapping[str, Any]) -> None:
+    """Refuse sections and keys that do not exist, and say which were meant.
+
+    Raises:
+        UsageError: names the first of them.
+    """
+    for name, section in document.items():
+        if name not in Policy.__struct_fields__:
+            raise UsageError(_unknown("there is no section", f"[{name}]", name, _sections()))
+        if not isinstance(section, dict):
+            raise UsageError(f"{name} = {_written(section)} must be a section, written [{name}]")
+        if name in _NESTED:
+            _check_nested(name, cast("dict[str, Any]", section))
+            continue
+        keys = cast("tuple[str, ...]", getattr(Policy(), name).__struct_fields__)
+        for key in cast("dict[str, Any]", section):
+            if key not in keys:
+                raise UsageError(_unknown(f"[{name}] has no key", repr(key), key, keys))
+
+
+def _check_nested(kind: str, named: Mapping[str, Any]) -> None:
+    """``[agent.NAME.CLASS]`` and its like have a name and a section of the right kind."""
+    for name, sections in named.items():
+        if not isinstance(sections, dict):
+            raise UsageError(f"[{kind}] {name} = {_written(sections)}: write [{kind}.{name}.CLASS]")
+        for section, keys in cast("dict[str, Any]", sections).items():
+            where = f"[{kind}.{_key(name)}.{section}]"
+            if section not in _NESTED[kind]:
+                raise UsageError(_unknown("there is no section", where, section, _NESTED[kind]))
+            if not isinstance(keys, dict):
+                raise UsageError(f"{where[1:-1]} = {_written(keys)} must be a section")
+
+
+def _sections() -> tuple[str, ...]:
+    return Policy.__struct_fields__
+
+
+def _unknown(what: str, shown: str, name: str, known: tuple[str, ...]) -> str:
+    close = get_close_matches(name, known, n=1)
+    meant = f"did you mean {close[0]!r}?" if close else f"there are: {', '.join(known)}"
+    return f"{what} {shown}; {meant}"
+
+
+def _explained(message: str, document: Mapping[str, Any]) -> str:
+    """Say a validation error in the words of the document: section, key, value."""
+    said, _, path = message.partition(" - at `$.")
+    said = said.replace(" | null", ', or "none"').replace("got `null`", 'got "none"')
+    if not path:
+        return said
+    *sections, last = path.rstrip("`").split(".")
+    value = document.get(sections[0] if sections else last)
+    if not sections:
+        return f"[{last}] {said}"
+    found = cast("dict[str, Any]", value).get(last) if isinstance(value, dict) else None
+    return f"[{'.'.join(sections)}] {last} = {_written(found)}: {said}"
+
+
+# ---------------------------------------------------------------- printing
+
+
+def format_policy(policy: Policy) -> str:
+    """Return a policy as a TOML document that loads to an equal one; every key is there."""
+    return "\n".join(_lines(policy))
+
+
+def _lines(policy: Policy) -> Iterator[str]:
+    data = cast("dict[str, Any]", msgspec.to_builtins(policy))
+    for name, section in data.items():
+        if name not in _NESTED:
+            yield from _section(f"[{name}]", section)
+    for kind in _NESTED:
+        for name, sections in data[kind].items():
+            for section, keys in sections.items():
+                yield from _section(f"[{kind}.{_key(name)}.{section}]", keys)
+
+
+def _section(title: str, keys: Mapping[str, Any]) -> Iterator[str]:
+    yield title
+    for key, value in keys.items():
+        yield f"{key} = {_written(value)}"
+    yield ""
+
+
+def _written(value: Any) -> str:
+    """Return a value as TOML writes it; None as ``"none"``."""
+    if value is None:
+        return '"none"'
+    if isinstance(value, float):
+        return repr(value)
+    # Strings, integers and booleans are written alike in both.
+    return json.dumps(value, ensure_ascii=False, default=str)
+
+
+def _key(name: str) -> str:
+    bare = name.isascii() and name.replace("_", "").replace("-", "").isalnum()
+    return name if bare else json.dumps(name, ensure_ascii=False)
