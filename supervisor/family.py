@@ -54,7 +54,7 @@ class Family(Life):
 
     def start(self, child: Child) -> Waiting[ExitReason | None]:
         """Start a child; return None, or why it did not start. Ignored counts as started."""
-        if not self.alive:
+        if not self.alive or isinstance(self.asked, Killed):
             return Killed("its supervisor was killed")
         child.cancel_timer()
         child.restarting = child.closed = False

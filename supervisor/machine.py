@@ -22,13 +22,24 @@ from .timers import Timer
 class Machine(Restarts):
     """One life of a supervisor."""
 
-    __slots__ = ("_breath", "_deadline", "_driving", "_script", "_timer", "accepting")
+    __slots__ = (
+        "_breath",
+        "_deadline",
+        "_driving",
+        "_dying",
+        "_killed",
+        "_script",
+        "_timer",
+        "accepting",
+    )
 
     def __init__(self, child: Child, services: Services, path: str) -> None:
         super().__init__(child, services, path)
         self.accepting = False
         self._breath = False
         self._driving = False
+        self._dying = False
+        self._killed: ExitReason | None = None
         self._deadline: float | None = None
         self._timer: Timer | None = None
         self._script = self._live()
@@ -58,12 +69,23 @@ class Machine(Restarts):
             return
         self._driving = True
         try:
-            self._wait_until(next(self._script, None))
+            deadline = next(self._script, None) if self._killed is None else None
+            if self._killed is not None and self.alive:
+                deadline = self._go_on_dying(self._killed)
+            self._wait_until(deadline)
         finally:
             self._driving = False
         if not self.alive:
             self._wait_until(None)
             self._script.close()
+
+    def _go_on_dying(self, reason: ExitReason) -> float | None:
+        """Drop what the script was at, and do from now on what is left to do."""
+        if not self._dying:
+            self._dying = True
+            self._script.close()
+            self._script = self._die(reason)
+        return next(self._script, None)
 
     def _wait_until(self, deadline: float | None) -> None:
         if deadline != self._deadline:
@@ -183,17 +205,48 @@ class Machine(Restarts):
         self.post(Stop(reason))
 
     def kill(self, reason: ExitReason) -> None:
-        """End at once, without any order; its children are cancelled as killed, all together."""
-        if not self.alive:
+        """End without any order: its children are cancelled as killed, all together.
+
+        Its end is told when they have ended, or after the grace time, so that a restart does not
+        run beside what is left of it.
+        """
+        if not self.alive or self._killed is not None:
             return
-        lives = [kid.life for kid in self.kids.values() if kid.life is not None]
+        self.asked = self._killed = reason
+        self.accepting = False
+        if self.services.aborted:
+            self._end_now(reason)
+        else:
+            self._drive()
+
+    def give_up(self, after_s: float) -> None:
+        self._end_now(self._killed or Abandoned(after_s))
+
+    def _end_now(self, reason: ExitReason) -> None:
+        lives = self._lives()
         self._finish(reason)
         if not self._driving:
             self._wait_until(None)
             self._script.close()
+        self._kill_all(lives)
+
+    def _die(self, reason: ExitReason) -> Waiting[None]:
+        """The script of a supervisor that was killed."""
+        lives, grace = self._lives(), self.services.kill_grace_s
+        self._kill_all(lives)
+        deadline = self.services.deadline(grace)
+        while self._running and self.services.now() < deadline:
+            yield deadline
+        for life in lives:
+            # One that was told to shut down before that keeps its time, with nobody waiting.
+            if isinstance(life.asked, Killed):
+                life.give_up(grace)
+        self._finish(reason)
+
+    def _lives(self) -> list[Life]:
+        return [kid.life for kid in self.kids.values() if kid.life is not None]
+
+    def _kill_all(self, lives: list[Life]) -> None:
         for life in lives:
             if life.alive and life.asked is None:
                 life.kill(Killed(f"its supervisor {self.label} ended"))
-
-    def give_up(self, after_s: float) -> None:
-        self.kill(Abandoned(after_s))
