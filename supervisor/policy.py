@@ -6,7 +6,7 @@ sections of its own, an upstream its own budget of retries and circuit breaker.
 
 import math
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 from msgspec import Struct
@@ -134,6 +134,47 @@ class UpstreamPolicy(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     breaker: BreakerPolicy = BreakerPolicy()
 
 
+class PlanningPolicy(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """When an agent is held to make no progress, and what follows before a person is asked.
+
+    Attributes:
+        repeats_max: equal rounds, results included, of a cycle of one to four steps.
+        near_repeats_max: the same where arguments are nearly equal; see `find_loop`.
+        idle_steps_max: steps in a row without a change of state, for an agent that can change it.
+        restarts_max: how often one trajectory begins again, with a hint, before anything else.
+        restart_from: ``loop``: before the loop or the idle steps; ``task``: at the last message of
+            the user.
+        hint: what the model is told then, besides what the runtime knows.
+    """
+
+    repeats_max: int | None = 3
+    near_repeats_max: int | None = 5
+    idle_steps_max: int | None = 40
+    restarts_max: int = 0
+    restart_from: Literal["loop", "task"] = "loop"
+    hint: str = ""
+
+    def __post_init__(self) -> None:
+        for name in ("repeats_max", "near_repeats_max"):
+            value = getattr(self, name)
+            if value is not None and value < 2:
+                raise ValueError(f"{name}={value} must be at least 2: once is no repetition")
+        if self.idle_steps_max is not None and self.idle_steps_max < 1:
+            raise ValueError(f"idle_steps_max={self.idle_steps_max} must be at least 1")
+        if self.restarts_max < 0:
+            raise ValueError(f"restarts_max={self.restarts_max} must not be negative")
+
+
+class WaitPolicy(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """From what length on a wait is not waited in memory: the session is parked in the store."""
+
+    park_after_s: float | None = 60.0  # None: never
+
+    def __post_init__(self) -> None:
+        if self.park_after_s is not None:
+            _check_seconds("park_after_s", self.park_after_s)
+
+
 class RestartPolicy(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """How often a session's own actor may die before the session is handed over."""
 
@@ -198,6 +239,8 @@ class Policy(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     unknown: ReportPolicy = ReportPolicy()
     retry_budget: RetryBudgetPolicy = RetryBudgetPolicy()
     breaker: BreakerPolicy = BreakerPolicy()
+    planning: PlanningPolicy = PlanningPolicy()
+    waits: WaitPolicy = WaitPolicy()
     restarts: RestartPolicy = RestartPolicy()
     budget: BudgetPolicy = BudgetPolicy()
     storage: StoragePolicy = StoragePolicy()
