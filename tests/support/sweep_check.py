@@ -136,7 +136,7 @@ def _is_there(found: Found, told: Told) -> bool:
         case "checkpoint":
             return _is_checkpoint(found, told)
         case "asked":
-            # What a model was shown; text turns behind it may have been said again since.
+            # Up to the last result it was shown; what is behind it may have been said again since.
             return digest_of(list(state.conversation)[: told.number]) == told.value
         case "ended":
             # A message reopens a session that was handed over.

@@ -28,6 +28,7 @@ from sweep_plan import LONG_CHARS, SESSIONS, STEPS, shape, tag
 
 from ukemi import Agent, Completed, ModelRequest, Policy, Runtime, SessionHandle, current, tool
 from ukemi.actors.events import CheckpointStored
+from ukemi.actors.model import UserMessage
 from ukemi.actors.tools import AnyTool, Tool
 from ukemi.models import Reply, ScriptedModel, call
 from ukemi.stores.base import Append, Write, Written
@@ -184,7 +185,10 @@ def model(killer: Killer, outside: Outside) -> ScriptedModel:
         wrong = unpaired(messages)
         if wrong is not None:
             outside.wrong.write(Line(f"{request.session_id} asked its model unpaired: {wrong}"))
-        # Whatever a model has been shown must never be lost again.
+        # No result that a model has been shown may be lost again. What a user says is stored when
+        # `send` returns; a model may see it a moment before.
+        while len(messages) > 1 and isinstance(messages[-1], UserMessage):
+            messages.pop()
         seen = Told("asked", request.session_id, len(messages), digest_of(messages))
         outside.told.write(seen)
         step = getattr(request.messages, "assistant_count", -1)
