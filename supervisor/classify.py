@@ -5,16 +5,15 @@ types, types before statuses), then causes of wrappers that say nothing themselv
 UNKNOWN for all the rest: UNKNOWN is never retried. Client libraries are looked at, never imported.
 """
 
-import asyncio
 import traceback
 from collections.abc import Mapping, Sequence
-from typing import Any, cast
+from typing import Any
 
 from .classify_answers import is_declared, texts
-from .classify_evidence import Evidence, Record, mapping, of_exception, of_input
+from .classify_evidence import Evidence, of_exception, of_input
 from .classify_fields import blamed_fields
 from .classify_http import answer_of, of_answer
-from .classify_live import live_record, message_of
+from .classify_live import live_record
 from .classify_local import (
     of_database,
     of_grpc,
@@ -27,6 +26,8 @@ from .classify_local import (
 from .classify_phrases import Verdict, parse_verdict
 from .classify_refill import refilled
 from .classify_tables import NAMES
+from .classify_user import UserRules
+from .classify_values import is_list, is_mapping, mapping
 from .classify_waits import received, stated_wait
 from .classify_words import clip, of_connection, of_words
 from .errors import ErrorClass, Failed
@@ -110,6 +111,7 @@ def classify(
     traits: Traits | None = None,
     stage: Stage = "call",
     received_at: float | None = None,
+    rules: UserRules | None = None,
 ) -> Failure:
     """Say what kind of failure an exception, or the stored form of an error, is.
 
@@ -119,6 +121,10 @@ def classify(
         stage: ``args`` while the model's arguments are checked and nothing was sent, ``response``
             while an answer that had arrived is read.
         received_at: epoch seconds at which the error arrived, for waits given as dates.
+        rules: the user's own, from `read_rules`; they speak before all but explicit errors.
+
+    Raises:
+        ValueError: a mapping has no known ``form``.
     """
     if isinstance(error, Failed):
         return _explicit(error)
@@ -126,7 +132,8 @@ def classify(
         evidence = of_exception(live_record(error))
     else:
         evidence = of_input(error)
-    decided, verdict = _decide(evidence, stage, 0, [32])
+    told = rules.judge(evidence) if rules is not None else None
+    decided, verdict = _decide(evidence, stage, 0, [32]) if told is None else (evidence, told)
     trace = _traceback(error) if isinstance(error, BaseException) else ""
     return _failure(decided, evidence, verdict, received_at, trace)
 
@@ -264,9 +271,9 @@ def _by_name_or_words(evidence: Evidence, stage: Stage) -> Verdict:
     if evidence.message.startswith("embedded null"):
         return parse_verdict("invalid_argument no", "a null byte")
     told = of_words(evidence.message)
-    if evidence.names[0] == "valueerror" and _in_client(evidence.raised_in):
-        if told is None or told.error_class is not _C.PERMISSION_DENIED:
-            return parse_verdict("bug no", "a value the client refused before sending")
+    refused = evidence.names[0] == "valueerror" and _in_client(evidence.raised_in)
+    if refused and (told is None or told.error_class is not _C.PERMISSION_DENIED):
+        return parse_verdict("bug no", "a value the client refused before sending")
     if told is not None and builtin and told.error_class in (_C.TRANSIENT, _C.INVALID_ARGUMENT):
         return _NOTHING
     return told or named or _NOTHING
@@ -292,7 +299,9 @@ def _failure(
     wait = None
     if verdict.error_class in _WAITING:
         moment = received(decided.headers, received_at)
-        body = decided.body if isinstance(decided.body, Mapping | list) else decided.attrs
+        body = (
+            decided.body if (is_mapping(decided.body) or is_list(decided.body)) else decided.attrs
+        )
         trailers = decided.attrs.get("trailing_metadata")
         wait = stated_wait(decided.headers, body, words, trailers, moment)
     fields: Sequence[str] = ()
@@ -323,12 +332,14 @@ def declared_failure(value: object) -> Failure | None:
 
     None for everything that does not say so itself.
     """
-    if not isinstance(value, Mapping) or not is_declared(cast("Mapping[Any, Any]", value)):
+    if not is_mapping(value) or not is_declared(mapping(value)):
         return None
-    record = cast("Record", value)
-    codes = {"returncode": record.get(name) for name in ("exit_code", "exitcode", "exit_status")}
-    if isinstance(codes.get("returncode") or record.get("returncode"), int):
-        return classify({"form": "exception", "exception": {"type": "exit", "attrs": record}})
+    record = mapping(value)
+    exits = (record.get(name) for name in ("returncode", "exit_code", "exitcode", "exit_status"))
+    status = next((each for each in exits if isinstance(each, int)), None)
+    if status is not None:
+        attrs = {**record, "returncode": status}
+        return classify({"form": "exception", "exception": {"type": "exit", "attrs": attrs}})
     return classify({"form": "http", "status": 200, "headers": {}, "body": record})
 
 
@@ -336,6 +347,3 @@ def _traceback(error: BaseException) -> str:
     """The frames without the values in them, newest last, bounded."""
     frames = traceback.extract_tb(error.__traceback__)[-8:]
     return "\n".join(f"{frame.filename}:{frame.lineno} in {frame.name}" for frame in frames)
-
-
-__all__ = ["WORST_FIRST", "asyncio", "classify", "declared_failure", "message_of"]

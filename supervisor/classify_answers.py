@@ -1,10 +1,12 @@
+# ruff: noqa: RUF001 - the punctuation of Chinese
 """Find the codes and the words in an answer of any shape: JSON, XML, HTML or plain text."""
 
 import re
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple, cast
 
-from .classify_evidence import decoded, whole
+from .classify_evidence import decoded
+from .classify_values import is_list, is_mapping, items, mapping, whole
 
 WORDS_MAX = 6_000
 _NODES_MAX = 400
@@ -29,7 +31,7 @@ _RANK: Mapping[str, int] = {
 }
 _WORDS = _names(
     """
-    message msg errmsg err_msg error_msg errormsg errormessage error_message detail details
+    message messages msg errmsg err_msg error_msg errormsg errormessage error_message detail details
     description error_description sub_msg submsg err_code_des title defaultmessage raw
     reason text faultstring return_msg status_msg statusmsg error failure_message
     failure_reason user_message info hint localizedmessage errors warning status_message
@@ -39,6 +41,7 @@ _WORDS = _names(
     responsemessage result content answer comment why problem rawmessage summary
     """
 )
+_SPEAKING = _WORDS | _RANK.keys() | {"refusal"}
 # What only repeats the caller's own words, or is a name, an address, a number of the request.
 _ECHO = _names(
     """
@@ -105,17 +108,18 @@ def _walk(
     budget[0] -= 1
     if budget[0] < 0 or depth > _DEPTH_MAX:
         return
-    if isinstance(node, Mapping):
-        for name, value in cast("Mapping[Any, Any]", node).items():
+    if isinstance(node, str):
+        if node and (key in _SPEAKING or not key):
+            _text(node, key, depth, found, words, budget)
+    elif is_mapping(node):
+        for name, value in node.items():
             lower = str(name).lower()
-            if lower not in _ECHO:
+            if value is not None and lower not in _ECHO:
                 _walk(value, lower, depth + 1, found, words, budget)
-    elif isinstance(node, list):
-        for value in cast("list[Any]", node)[:40]:
+    elif is_list(node):
+        for value in items(node)[:40]:
             _walk(value, key, depth + 1, found, words, budget)
-    elif isinstance(node, str):
-        _text(node, key, depth, found, words, budget)
-    elif (number := whole(node)) is not None and key in _RANK:
+    elif key in _RANK and (number := whole(node)) is not None:
         _code(str(number), key, depth, found)
 
 
@@ -127,7 +131,7 @@ def _text(
     words: list[str],
     budget: list[int],
 ) -> None:
-    if text[:1] in "{[" and isinstance(inner := decoded(text), Mapping | list):
+    if text[0] in "{[" and (is_mapping(inner := decoded(text)) or is_list(inner)):
         _walk(cast("Any", inner), key, depth + 1, found, words, budget)
         return
     if key == "refusal":
@@ -146,7 +150,7 @@ def message_answer(message: str) -> Answer:
     at = message.find("{")
     if at >= 0 and message.rstrip().endswith("}"):
         inner = decoded(message[at:].strip())
-        if isinstance(inner, Mapping):
+        if is_mapping(inner):
             return read_answer(cast("Any", inner))
     return Answer(words=message[:WORDS_MAX])
 
@@ -195,9 +199,9 @@ def is_declared(value: Mapping[Any, Any]) -> bool:
         if key in ("error", "errors", "error_response", "iserror", "is_error") and _is_error(each):
             return True
     return any(
-        isinstance(each, Mapping)
+        is_mapping(each)
         and str(name) in ("base_resp", "header", "Response")
-        and is_declared(cast("Mapping[Any, Any]", each))
+        and is_declared(mapping(each))
         for name, each in value.items()
     )
 
@@ -211,7 +215,7 @@ def _is_fine(code: object) -> bool:
 
 
 def _is_error(value: object) -> bool:
-    return bool(value) and isinstance(value, Mapping | str | list | bool)
+    return bool(value) and (isinstance(value, str | bool) or is_mapping(value) or is_list(value))
 
 
 def texts(values: Iterable[object]) -> str:

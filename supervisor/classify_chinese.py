@@ -1,3 +1,4 @@
+# ruff: noqa: RUF001 - the punctuation of Chinese
 """What Chinese words say (and a few set phrases of Japanese); the first rule that holds wins.
 
 Ordered like the English rules. 请重试, 稍后, 超时, 取消 and 限 prove nothing alone: the words beside

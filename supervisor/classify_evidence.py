@@ -5,13 +5,12 @@ reads an exception object into that form, so both get the same answer from the s
 """
 
 from collections.abc import Callable, Mapping
-from typing import Any, cast
+from typing import Any
 
 import msgspec
 
 from .classify_phrases import token
-
-Record = Mapping[str, Any]
+from .classify_values import Record, items, mapping, whole
 
 BODY_MAX = 200_000
 """Longest body, in characters, that is read as JSON; of a longer one only the head is words."""
@@ -36,6 +35,7 @@ class Evidence(msgspec.Struct, kw_only=True):
     context: Any = None
     orig: Any = None
     members: tuple[Any, ...] = ()
+    answer: Any = None  # codes and words of the body, once they have been read
 
     def has(self, *names: str) -> bool:
         """Whether the class or an ancestor has one of these names (as tokens)."""
@@ -49,20 +49,6 @@ class Evidence(msgspec.Struct, kw_only=True):
         """An attribute that is a text, else the empty one."""
         value = self.attrs.get(name)
         return value if isinstance(value, str) else ""
-
-
-def whole(value: object) -> int | None:
-    """A whole number, or a short text that is one; True and False are none."""
-    if isinstance(value, int) and not isinstance(value, bool):
-        return value
-    if isinstance(value, str) and len(value) < 12 and value.lstrip("-").isascii():
-        return int(value) if value.lstrip("-").isdigit() else None
-    return None
-
-
-def mapping(value: object) -> Record:
-    """A mapping as it is, anything else as an empty one."""
-    return cast("Record", value) if isinstance(value, Mapping) else {}
 
 
 def of_http(record: Record) -> Evidence:
@@ -106,7 +92,7 @@ def of_exception(record: Record) -> Evidence:
         cause=record.get("cause"),
         context=record.get("context"),
         orig=record.get("orig"),
-        members=tuple(record.get("exceptions") or ()),
+        members=tuple(items(record.get("exceptions"))),
     )
 
 
@@ -124,10 +110,10 @@ def of_input(record: Record) -> Evidence:
     Raises:
         ValueError: there is no such form.
     """
-    form = record.get("form")
-    if form not in _READERS:
-        raise ValueError(f"form {form!r} is none of {', '.join(_READERS)}")
-    return _READERS[form](record)
+    reader = _READERS.get(str(record.get("form")))
+    if reader is None:
+        raise ValueError(f"form {record.get('form')!r} is none of {', '.join(_READERS)}")
+    return reader(record)
 
 
 _tokens: dict[str, str] = {}
@@ -180,7 +166,7 @@ def _body(attrs: Record, response: Record) -> Any:
         return {"Error": response["Error"]}
     for name in ("body", "json_body", "http_body", "details", "error"):
         value = attrs.get(name)
-        if isinstance(value, Mapping) or (value and name in ("body", "http_body")):
+        if mapping(value) or (value and name in ("body", "http_body")):
             return decoded(value)
     return None
 
@@ -203,7 +189,7 @@ def decoded(value: object) -> Any:
 def _event(text: str) -> Any:
     """The last JSON object of a stream of server-sent events."""
     for line in reversed(text[-8_000:].splitlines()):
-        if line.startswith("data:") and (found := decoded(line[5:].strip())) is not None:
-            if isinstance(found, Mapping):
-                return cast("Record", found)
+        found = mapping(decoded(line[5:].strip()) if line.startswith("data:") else None)
+        if found:
+            return found
     return text

@@ -2,12 +2,13 @@
 
 import re
 from collections.abc import Iterator, Mapping
-from typing import Any, cast
+from typing import Any
 
-from .classify_answers import WORDS_MAX, read_answer
-from .classify_evidence import Evidence, Record, mapping
+from .classify_answers import WORDS_MAX
+from .classify_evidence import Evidence
 from .classify_phrases import token
 from .classify_proto import status_details, violated_fields
+from .classify_values import Record, is_list, is_mapping, items, mapping
 
 FIELDS_MAX = 20
 _KEYS = (
@@ -22,37 +23,50 @@ _KEYS = (
 )
 _PLACES = frozenset(("body", "query", "path", "header", "cookie"))
 _NAME = r"[A-Za-z_\u4e00-\u9fff][\w.\[\]\-\u4e00-\u9fff]{0,60}"
+_KIND = "(?:key|parameter|argument|field|property|value for|keyword argument)"
+_ADJECTIVES = "[Ii]nvalid|[Uu]nknown|[Uu]nsupported|[Uu]nexpected|[Uu]nrecognized"
+_VERBS = "is|was|must|cannot|can't|may not|should|has to"
+_WRONG = "required|missing|invalid|not valid|not supported|unsupported|unknown|empty|malformed"
+_ZH_WRONG = (
+    "不能为空|为空|不存在|格式|无效|不合法|必须|必填|错误|不能大于|不能小于|不能超过|不得超过|过长|超长"
+    "|只能是|不正确|应为|有误"
+)
 _TEXT = tuple(
     re.compile(pattern)
     for pattern in (
-        r"缺少(?:必[填要选])?(?:的)?(?:参数|字段)?[：:\s\[【'\"`]*([A-Za-z_][\w.]{0,60})",
-        r"(?:参数|字段)[：:\s\[【'\"`]*([A-Za-z_][\w.]{0,60})",
-        r"([A-Za-z_][\w.]{0,60}) ?参数",
-        r"([A-Za-z_][\w.]{0,60}) ?(?:不能为空|不存在|格式|无效|不合法|必须|必填|错误|为空|不能大于|不能小于|不能超过|过长|超长|不在)",
-        r"([\u4e00-\u9fff]{2,8}?)(?:长度|格式)?(?:不能为空|只能是|必填|不正确|错误|不合法|必须为|必须是|应为|不能超过|不能大于|不能小于|过长|超长|不得超过|无效)",
-        r"[Mm]issing (?:a )?(?:the )?(?:required )?(?:key|parameter|argument|field|property|value for)"
-        rf"s?:? ?['\"`]?({_NAME})['\"`]?",
-        rf"['\"`]({_NAME})['\"`]:? is (?:a )?(?:required|missing|invalid|not valid)",
-        rf"^({_NAME}) (?:is|was) (?:a )?(?:required|missing|invalid|not valid)",
-        r"[Rr]ange of ([a-z]\w{0,60})",
-        rf"(?:^|, |: )({_NAME}) must (?:be|not)\b",
-        rf"(?:[Ii]nvalid|[Uu]nknown|[Uu]nsupported|[Uu]nexpected|[Uu]nrecognized) (?:value for |argument|parameter|"
-        rf"field|property|arguments|keyword argument)s?:? ?['\"`]?({_NAME})['\"`]?",
+        r"缺少(?:必[填要选])?(?:的)?(?:参数|字段)?[\uff1a:\s\[【'\"`]*([A-Za-z_][\w.]{0,60})",
+        r"(?:参数|字段)[^A-Za-z\u4e00-\u9fff]{0,3}([A-Za-z_][\w.]{0,60})",
+        rf"([A-Za-z_][\w.]{{0,60}}) ?(?:参数|字段)?(?:{_ZH_WRONG})",
+        r"([A-Za-z_][\w.]{0,60}) ?(?:参数|字段)",
+        r"(?:参数不合法|参数错误)[\uff1a: ]{1,2}([A-Za-z_]\w{0,60})",
+        rf"([\u4e00-\u9fff]{{2,8}}?)(?:长度|格式)?(?:{_ZH_WRONG})",
         rf"(?:parameter|argument|field|property|column|attribute) ['\"`\[]({_NAME})['\"`\]]",
-        r"(?:specify|provide|supply) (?:the |a |an )?['\"`]?([a-z]+_[a-z_]+)['\"`]?",
+        r"parameters?:? \[['\"](\w{1,60})['\"]",
+        rf"[Mm]issing (?:a |the )?(?:required )?{_KIND}s?:? ?['\"`]?({_NAME})",
+        r"^([A-Z][a-z]{2,30}) ['\"`][^'\"`]{1,60}['\"`] (?:is|must|cannot)",
+        rf"['\"`]({_NAME})['\"`]:? is (?:a )?(?:{_WRONG})",
+        rf"for (?:parameter|field|argument) ['\"`]?({_NAME})",
+        rf"(?:{_ADJECTIVES}) (?:value for )?{_KIND}s?:? ?['\"`]?({_NAME})",
+        r"[Rr]ange of ([a-z]\w{0,60})",
+        r"(?:specify|provide|supply) (?:the |a |an )?['\"`]?([a-z]+_[a-z_]+)",
+        rf"^([A-Za-z]\w{{0,40}}) (?:is|was) (?:a )?(?:{_WRONG})",
+        rf"(?:^|, |: )([a-z][\w.]{{0,60}}) (?:{_VERBS}) ",
         r"\b([a-z]+(?:_[a-z]+)+) (?:missing|must be|is|has to)\b",
         r"[Ii]nvalid ([a-z]+_[a-z_]+)\b",
-        rf"for field ['\"`]?({_NAME})",
+        r"[Ii]nvalid ([a-z]+ id)\b",
+        r"\b([a-z]\w{1,40}) (?:is )?missing\b",
+        r"^[Ii]nvalid ([a-z]\w{2,40})(?: rid:|\.?$)",
         r"at `\$\.([\w.\[\]]{1,60})`",
         rf"key ['\"`]({_NAME})['\"`]",
     )
 )
 _POINTER = re.compile(r"json-pointer:/([\w./]{1,80})")
+_PYDANTIC = re.compile(r"\d validation errors? for \w+\n([\w.]{1,60})\n")
 _EXTRA = re.compile(r"\(((?:'[^']{1,60}'(?:, )?)+) (?:was|were) unexpected\)")
 _REQUIRED = re.compile(r"^'([^']{1,60})' is a required property")
 _NOT_NAMES = frozenset(
     """
-    the a an is be are to of in for value values not was it this that id and or input request
+    the a an is be are to of in for value values not was it this that and or input request
     参数 字段 请求参数 输入参数 请求 输入 数据
     """.strip().split()
 )
@@ -70,9 +84,8 @@ def blamed_fields(evidence: Evidence, words: str) -> tuple[str, ...]:
 def _validation(evidence: Evidence) -> Iterator[str]:
     """pydantic, jsonschema, msgspec, botocore, database drivers, mail, the file system."""
     attrs = evidence.attrs
-    if isinstance(errors := attrs.get("errors"), list):
-        for each in cast("list[Any]", errors):
-            yield path(mapping(each).get("loc"))
+    for each in items(attrs.get("errors")):
+        yield path(mapping(each).get("loc"))
     if "validator" in attrs:
         yield from _jsonschema(evidence)
     diag = mapping(attrs.get("diag"))
@@ -95,10 +108,13 @@ def _validation(evidence: Evidence) -> Iterator[str]:
         yield "url"
     if evidence.has("oserror") and evidence.module == "builtins" and evidence.attrs.get("filename"):
         yield "path"
-    if evidence.message == "embedded null byte":
+    if evidence.message == "embedded null byte" or _NO_PATH.search(evidence.text("stderr")):
         yield "path"
+    if "syntax error" in evidence.text("stderr"):
+        yield "command"
 
 
+_NO_PATH = re.compile(r"cannot access|cannot stat|No such file or directory")
 _SQL = re.compile(
     r"no such (?:table|column)|syntax error|does not exist|ambiguous column|unrecognized token|incomplete input"
 )
@@ -137,9 +153,9 @@ def path(loc: object) -> str:
     """A location as a dotted path, without the part of the request it is in."""
     if isinstance(loc, str):
         return loc
-    if not isinstance(loc, list | tuple):
+    if not is_list(loc):
         return ""
-    parts = [str(part) for part in cast("list[Any]", loc)]
+    parts = [str(part) for part in items(loc)]
     if len(parts) > 1 and parts[0] in _PLACES:
         parts = parts[1:]
     return ".".join(parts)
@@ -152,11 +168,10 @@ def _structured(evidence: Evidence) -> Iterator[str]:
             value = node.get(key)
             if isinstance(value, str) and value not in ("None", "null") and len(value) < 100:
                 yield value.removeprefix("body.").removeprefix("$.").lstrip("/").replace("/", ".")
-            elif isinstance(value, list) and key in ("loc", "field"):
-                yield path(cast("list[Any]", value))
+            elif is_list(value) and key in ("loc", "field"):
+                yield path(value)
         yield from _maps(node)
-        if isinstance(names := node.get("fields"), list):
-            yield from (str(name) for name in cast("list[Any]", names)[:FIELDS_MAX])
+        yield from (str(name) for name in items(node.get("fields"))[:FIELDS_MAX])
 
 
 # What a code blames where the answer names no field, as the services document it.
@@ -177,7 +192,8 @@ _CODE_FIELDS: Mapping[str, str] = {
 
 
 def _of_codes(evidence: Evidence) -> Iterator[str]:
-    for code in read_answer(evidence.body).codes:
+    codes: tuple[str, ...] = getattr(evidence.answer, "codes", ())
+    for code in codes:
         if (name := _CODE_FIELDS.get(token(code))) is not None:
             yield name
 
@@ -194,9 +210,9 @@ def _maps(node: Record) -> Iterator[str]:
     """``{"errors": {"start_date": ["is not a date"]}}`` and the like."""
     for key in ("errors", "fields", "fieldErrors", "field_errors", "invalid_params"):
         value = node.get(key)
-        if not isinstance(value, Mapping):
+        if not is_mapping(value):
             continue
-        for name, text in cast("Mapping[str, Any]", value).items():
+        for name, text in mapping(value).items():
             if isinstance(text, str | list) and str(name) not in (
                 "message",
                 "code",
@@ -210,18 +226,21 @@ def _nodes(node: Any, depth: int, budget: list[int]) -> Iterator[Record]:
     budget[0] -= 1
     if depth > 7 or budget[0] < 0:
         return
-    if isinstance(node, Mapping):
-        record = cast("Record", node)
+    if is_mapping(node):
+        record = mapping(node)
         yield record
         for key, value in record.items():
             if key not in ("input", "ctx", "request"):
                 yield from _nodes(value, depth + 1, budget)
-    elif isinstance(node, list):
-        for each in cast("list[Any]", node)[:40]:
+    elif is_list(node):
+        for each in items(node)[:40]:
             yield from _nodes(each, depth + 1, budget)
 
 
 def _of_text(words: str) -> Iterator[str]:
+    if found := _PYDANTIC.search(words[:WORDS_MAX]):
+        yield found[1]
+        return
     for line in words[:WORDS_MAX].splitlines()[:10]:
         pointers = [found[1].replace("/", ".") for found in _POINTER.finditer(line[:500])]
         if pointers:
@@ -239,6 +258,7 @@ def _argument(name: str) -> str:
     """A name as an argument is written: no capital from the start of a sentence, no brackets."""
     if name[:1].isupper() and name[1:].islower():
         name = name.lower()
+    name = name.replace(" ", "_")
     return _INDEX.sub(r".\1", name) if name.startswith("items[") or "]." in name else name
 
 

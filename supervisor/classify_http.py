@@ -1,12 +1,14 @@
 """Judge an answer over HTTP: its codes, then its words, then its status."""
 
 from collections.abc import Mapping
+from typing import cast
 
 from .classify_answers import Answer, message_answer, read_answer
 from .classify_codes import of_code, of_wording
-from .classify_evidence import Evidence, mapping, whole
+from .classify_evidence import Evidence
 from .classify_phrases import Verdict, parse_verdict
 from .classify_tables import JSONRPC, SQLSTATE, STATUS
+from .classify_values import mapping, whole
 from .classify_vendors import of_number, vendor_of
 from .classify_words import of_words, says_nothing
 from .errors import ErrorClass
@@ -80,7 +82,13 @@ _BARE_CLIENTS = frozenset(
 
 
 def answer_of(evidence: Evidence) -> Answer:
-    """The codes and words of the answer, or of the exception that was made of it."""
+    """The codes and words of the answer, or of the exception that was made of it; read once."""
+    if evidence.answer is None:
+        evidence.answer = _answer_of(evidence)
+    return cast("Answer", evidence.answer)
+
+
+def _answer_of(evidence: Evidence) -> Answer:
     body = evidence.body
     if isinstance(body, str) and body.lstrip()[:1] == "<":
         answer = read_answer(body)

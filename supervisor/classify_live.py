@@ -4,8 +4,10 @@ Only attributes that some rule uses are read. Nothing is called that could wait:
 from where the client already keeps it, never through a property that may read the network.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any, cast
+
+from .classify_values import is_list, is_mapping, mapping
 
 _TEXT_MAX = 20_000
 _DEPTH_MAX = 6
@@ -45,7 +47,7 @@ def message_of(error: BaseException) -> str:
     """The text of an exception; one whose ``__str__`` fails is shown by its type."""
     try:
         return str(error)[:_TEXT_MAX]
-    except Exception:  # a foreign __str__ may do anything; the class is still known
+    except Exception:  # noqa: BLE001 - a foreign __str__ may do anything; the class is still known
         return type(error).__name__
 
 
@@ -53,15 +55,14 @@ def getattr_quiet(value: object, name: str) -> Any:
     """An attribute, or None, also where a foreign property raises (httpx's ``request`` does)."""
     try:
         return getattr(value, name, None)
-    except Exception:  # a foreign property may raise anything; then there is nothing to see
+    except Exception:  # noqa: BLE001 - a foreign property may raise anything; then there is nothing to see
         return None
 
 
 def _attrs(error: BaseException) -> dict[str, Any]:
-    attrs = _grpc(error)
-    if attrs is not None:
-        return attrs
-    attrs = {}
+    if (call := _grpc(error)) is not None:
+        return call
+    attrs: dict[str, Any] = {}
     for name in _ATTRS:
         value = getattr_quiet(error, name)
         if value is None or callable(value) or value in ("", b""):
@@ -91,7 +92,7 @@ def _grpc(error: BaseException) -> dict[str, Any] | None:
             "grpc_details": str(details() or ""),
             "trailing_metadata": [[str(key), _plain(value, 1)] for key, value in pairs],
         }
-    except Exception:  # not a gRPC call after all: foreign methods of these names
+    except Exception:  # noqa: BLE001 - not a gRPC call after all: foreign methods of these names
         return {}
 
 
@@ -100,7 +101,7 @@ def _errors(error: BaseException) -> Any:
     errors = getattr_quiet(error, "errors")
     if callable(errors) and type(error).__module__.startswith("pydantic"):
         return _plain(errors(), 1)
-    return _plain(errors, 1) if isinstance(errors, list | dict) else None
+    return _plain(errors, 1) if (is_list(errors) or is_mapping(errors)) else None
 
 
 def _diag(diag: object) -> dict[str, Any]:
@@ -112,7 +113,7 @@ def _response(error: BaseException) -> dict[str, Any] | None:
     response = getattr_quiet(error, "response")
     if response is None:
         response = getattr_quiet(error, "_response")
-    if isinstance(response, dict):
+    if is_mapping(response):
         return cast("dict[str, Any]", _plain(response, 1))
     status = getattr_quiet(response, "status_code")
     status = getattr_quiet(response, "status") if status is None else status
@@ -121,7 +122,7 @@ def _response(error: BaseException) -> dict[str, Any] | None:
         return None
     found: dict[str, Any] = {"status": status if isinstance(status, int) else 0, "headers": headers}
     data = getattr_quiet(response, "data")
-    if isinstance(data, dict):
+    if is_mapping(data):
         found["data"] = _plain(data, 1)
     elif body := _kept_body(response):
         found["body"] = body
@@ -133,15 +134,14 @@ def _headers(response: object) -> dict[str, str]:
     try:
         pairs = list(headers.items())
         return {str(name).lower(): str(value) for name, value in pairs[:_ITEMS_MAX]}
-    except Exception:  # headers of a foreign type: then there are none to see
+    except Exception:  # noqa: BLE001 - headers of a foreign type: then there are none to see
         return {}
 
 
 def _kept_body(response: object) -> str:
     """The body where httpx and requests keep what they have read; nothing is read here."""
     for name in ("_content", "content", "_body", "text"):
-        holder = getattr_quiet(response, "__dict__") or {}
-        value = holder.get(name) if isinstance(holder, Mapping) else None
+        value = mapping(getattr_quiet(response, "__dict__")).get(name)
         if isinstance(value, bytes | bytearray):
             return bytes(value[:_TEXT_MAX]).decode("utf-8", "replace")
         if isinstance(value, str):
@@ -179,8 +179,8 @@ def _plain(value: Any, depth: int) -> Any:
         return bytes(value[:_TEXT_MAX]).decode("utf-8", "replace")
     if depth > _DEPTH_MAX:
         return str(type(value).__name__)
-    if isinstance(value, Mapping):
-        pairs = list(cast("Mapping[Any, Any]", value).items())[:_ITEMS_MAX]
+    if is_mapping(value):
+        pairs = list(value.items())[:_ITEMS_MAX]
         return {str(key): _plain(each, depth + 1) for key, each in pairs}
     if isinstance(value, list | tuple | set | frozenset) or type(value).__name__ == "deque":
         return [_plain(each, depth + 1) for each in list(cast("Iterable[Any]", value))[:_ITEMS_MAX]]
@@ -195,5 +195,5 @@ def _foreign(value: Any, depth: int) -> Any:
         if hasattr(value, "model_dump"):
             return _plain(value.model_dump(mode="json", exclude_none=True), depth + 1)
         return str(value)[:400]
-    except Exception:  # a foreign __str__ or model_dump may raise anything
+    except Exception:  # noqa: BLE001 - a foreign __str__ or model_dump may raise anything
         return type(value).__name__

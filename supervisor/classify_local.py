@@ -1,10 +1,10 @@
 """Judge what is no HTTP answer: drivers of databases, gRPC, mail, processes, validation, sockets."""
 
 import re
-from typing import Any, cast
+from typing import Any
 
 from .classify_codes import of_code
-from .classify_evidence import Evidence, mapping, whole
+from .classify_evidence import Evidence
 from .classify_phrases import Verdict, parse_rules, parse_verdict
 from .classify_proto import reason, status_details
 from .classify_tables import (
@@ -21,6 +21,7 @@ from .classify_tables import (
     SQLSTATE,
     STATUS,
 )
+from .classify_values import is_list, items, mapping, whole
 from .classify_words import of_connection, of_words
 from .errors import ErrorClass
 from .failure import Stage
@@ -125,9 +126,10 @@ def of_grpc(evidence: Evidence) -> Verdict | None:
     for rule in _GRPC_WORDS.get(key, ()):
         if rule.holds(details):
             return rule.verdict
-    if key in ("unknown", "internal", "unavailable") and (told := of_words(details)) is not None:
-        if told.error_class not in (_C.TRANSIENT, _C.RATE_LIMITED, _C.INVALID_ARGUMENT):
-            return told
+    told = of_words(details) if key in ("unknown", "internal", "unavailable") else None
+    weaker = (_C.TRANSIENT, _C.RATE_LIMITED, _C.INVALID_ARGUMENT)
+    if told is not None and told.error_class not in weaker:
+        return told
     return _pushed_back(evidence, found)
 
 
@@ -277,7 +279,9 @@ def _postgres(evidence: Evidence) -> Verdict | None:
         or "does not exist" in message
     ):
         return parse_verdict("permission_denied no", "refused at login")
-    if evidence.has("operationalerror", "pooltimeout", "connectiontimeout", "toomanyrequests"):
+    if evidence.has("connectiontimeout", "pooltimeout", "toomanyrequests"):
+        return parse_verdict("transient no", f"type {evidence.type_name}")
+    if evidence.has("operationalerror"):
         return of_connection(message) or of_words(message)
     if evidence.has("programmingerror", "interfaceerror", "internalclienterror"):
         return parse_verdict("bug maybe", f"type {evidence.type_name}")
@@ -303,8 +307,8 @@ def of_mail(evidence: Evidence) -> Verdict | None:
     code, text = evidence.number("smtp_code"), evidence.text("smtp_error")
     recipients = mapping(evidence.attrs.get("recipients"))
     for reply in recipients.values():
-        if isinstance(reply, list | tuple) and len(cast("list[Any]", reply)) >= 2:
-            code, text = whole(reply[0]), str(cast("list[Any]", reply)[1])
+        if is_list(reply) and len(items(reply)) >= 2:
+            code, text = whole(reply[0]), str(items(reply)[1])
             break
     if code is None:
         return of_connection(evidence.message)
@@ -352,7 +356,7 @@ def of_process(evidence: Evidence) -> Verdict | None:
 
 
 def _program(cmd: Any) -> str:
-    name = cast("list[Any]", cmd)[0] if isinstance(cmd, list) and cmd else cmd
+    name = items(cmd)[0] if is_list(cmd) and cmd else cmd
     return str(name or "").split(" ", 1)[0].rsplit("/", 1)[-1]
 
 

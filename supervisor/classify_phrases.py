@@ -51,47 +51,56 @@ class Rule(NamedTuple):
     terms: tuple[Term, ...]
 
     def holds(self, text: str) -> bool:
-        """Whether every term holds; a loop, since this is the hot path."""
-        for term in self.terms:  # noqa: SIM110 - all() costs a generator for each rule
-            if not term.holds(text):
-                return False
-        return True
+        """Whether every term holds."""
+        return all_hold(self.terms, text)
 
 
 class RuleBook:
-    """Rules in order, indexed by pieces of the words of their first term.
+    """Rules in order, indexed by a piece of each word of their first term.
 
-    A text is cut into its pieces once; only rules whose first term shares one are looked at.
+    A text is cut into its pieces once. Only words whose piece it has are looked for, and only rules
+    whose first term is met by one of them are tried further.
     """
 
     def __init__(self, rules: Iterable[Rule], piece: int) -> None:
         self.rules = tuple(rules)
         self._piece = piece
-        self._index: dict[str, list[int]] = {}
+        self._index: dict[str, list[tuple[str, re.Pattern[str] | None, list[int]]]] = {}
         self._always: list[int] = []
+        entries: dict[tuple[str, re.Pattern[str] | None], list[int]] = {}
         for number, rule in enumerate(self.rules):
-            self._enter(number, rule.terms[0])
-
-    def _enter(self, number: int, term: Term) -> None:
-        words = term.words
-        if not term.wanted or not words or any(len(word) < self._piece for word in words):
-            self._always.append(number)
-            return
-        for word in words:
-            self._index.setdefault(word[: self._piece], []).append(number)
+            term = rule.terms[0]
+            if not term.wanted or term.pattern or any(len(word) < piece for word in term.words):
+                self._always.append(number)
+                continue
+            for word in term.words:
+                entries.setdefault((word, term.bounded.get(word)), []).append(number)
+        for (word, bound), numbers in entries.items():
+            self._index.setdefault(word[:piece], []).append((word, bound, numbers))
 
     def first(self, text: str) -> Verdict | None:
         """The verdict of the first rule that holds for a text in lower case."""
         size, index = self._piece, self._index
         pieces = {text[at : at + size] for at in range(len(text) - size + 1)}
-        numbers = set(self._always)
-        for piece in pieces & index.keys() if len(pieces) < len(index) else index.keys() & pieces:
-            numbers.update(index[piece])
-        for number in sorted(numbers):
+        met: set[int] = set()
+        for piece in pieces & index.keys():
+            for word, bound, numbers in index[piece]:
+                if word in text and (bound is None or bound.search(text)):
+                    met.update(numbers)
+        for number in sorted(met.union(self._always)):
             rule = self.rules[number]
-            if rule.holds(text):
+            terms = rule.terms[1:] if number in met else rule.terms
+            if all_hold(terms, text):
                 return rule.verdict
         return None
+
+
+def all_hold(terms: tuple[Term, ...], text: str) -> bool:
+    """Whether every term holds; a loop, since this is the hot path."""
+    for term in terms:
+        if not term.holds(text):
+            return False
+    return True
 
 
 def parse_phrase(phrase: str) -> tuple[Term, ...]:
@@ -160,9 +169,12 @@ def parse_verdict(head: str, why: str) -> Verdict:
     """
     name, _, executed = head.strip().partition(" ")
     executed = executed.strip() or "no"
-    if executed not in ("no", "maybe", "yes"):
+    if executed not in _EXECUTED:
         raise ValueError(f"{executed!r} is none of no, maybe, yes")
-    return Verdict(ErrorClass(name), executed, why)
+    return Verdict(ErrorClass(name), _EXECUTED[executed], why)
+
+
+_EXECUTED: Mapping[str, MayHaveExecuted] = {"no": "no", "maybe": "maybe", "yes": "yes"}
 
 
 def first(rules: Iterable[Rule], text: str) -> Verdict | None:

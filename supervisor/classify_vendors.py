@@ -7,8 +7,8 @@ at WeCom), so a number is looked up only once the service is known.
 from collections.abc import Mapping
 from typing import Any
 
-from .classify_evidence import mapping
 from .classify_phrases import Verdict, parse_verdict
+from .classify_values import mapping
 
 HOSTS: Mapping[str, str] = {
     "open.feishu.cn": "feishu",

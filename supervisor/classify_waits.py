@@ -1,3 +1,4 @@
+# ruff: noqa: RUF001 - the punctuation of Chinese
 """How long the other side asks to wait, in seconds from when its answer was received.
 
 Everything here is untrusted: what is no finite number at or above zero, or no date, is no hint.
@@ -9,11 +10,10 @@ import math
 import re
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime, timedelta, timezone
-from email.utils import parsedate_to_datetime
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
-from .classify_evidence import mapping
 from .classify_proto import raw_bytes, retry_seconds, status_details
+from .classify_values import is_list, is_mapping, items, mapping
 
 _TEXT_MAX = 4_000
 _BEIJING = timezone(timedelta(hours=8))
@@ -59,8 +59,8 @@ def read_wait(value: object, moment: Moment) -> float | None:
         return None
     if isinstance(value, int | float):
         return _number(float(value), moment)
-    if isinstance(value, Mapping):
-        return _proto(cast("Mapping[str, Any]", value))
+    if is_mapping(value):
+        return _proto(mapping(value))
     text = str(value)[:80].strip().strip("\"'")
     number = _finite(text)
     if number is not None:
@@ -162,84 +162,59 @@ def _iso_date(text: str, zone: timezone) -> float | None:
         return None
 
 
-_OLD_DATE = re.compile(r"[A-Z][a-z]+day, (\d\d)-([A-Z][a-z]{2})-(\d\d) (\d\d:\d\d:\d\d) GMT")
-_ASCTIME = re.compile(r"[A-Z][a-z]{2} ([A-Z][a-z]{2}) +(\d{1,2}) (\d\d:\d\d:\d\d) (\d{4})")
+_MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
+_MONTH = {name: number for number, name in enumerate(_MONTHS, 1)}
+_DATES = (
+    re.compile(
+        r"\w{3}, (?P<d>\d\d) (?P<m>\w{3}) (?P<y>\d{4}) (?P<t>\d\d:\d\d:\d\d) (?:GMT|UTC|\+0000)"
+    ),
+    re.compile(r"\w+day, (?P<d>\d\d)-(?P<m>\w{3})-(?P<y>\d\d) (?P<t>\d\d:\d\d:\d\d) GMT"),
+    re.compile(r"\w{3} (?P<m>\w{3}) +(?P<d>\d{1,2}) (?P<t>\d\d:\d\d:\d\d) (?P<y>\d{4})"),
+)
 
 
 def _http_date(text: str) -> float | None:
     """The three date forms of RFC 9110; a date no calendar has is None."""
     text = text.strip()
-    if len(text) < 20 or len(text) > 60 or not text[:1].isalpha():
+    if not 20 <= len(text) <= 60:
         return None
-    if old := _OLD_DATE.fullmatch(text):
-        text = f"Thu, {old[1]} {old[2]} 20{old[3]} {old[4]} GMT"
-    elif plain := _ASCTIME.fullmatch(text):
-        text = f"Thu, {plain[2]} {plain[1]} {plain[4]} {plain[3]} GMT"
+    found = next((date for form in _DATES if (date := form.fullmatch(text))), None)
+    if found is None or found["m"] not in _MONTH:
+        return None
+    year = int(found["y"]) + (2_000 if len(found["y"]) == 2 else 0)
+    hour, minute, second = map(int, found["t"].split(":"))
     try:
-        found = parsedate_to_datetime(text)
-        return (found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp()
-    except (ValueError, TypeError, OverflowError, IndexError):
+        day = datetime(year, _MONTH[found["m"]], int(found["d"]), hour, minute, second, tzinfo=UTC)
+        return day.timestamp()
+    except ValueError:
         return None
 
 
-_BODY_MS = frozenset(
-    ["retryafterms", "retryafterinms", "retryaftermilliseconds", "waitms", "retryinms", "backoffms"]
+def _names(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+_BODY_MS = _names(
+    """
+    retryafterms retryafterinms retryaftermilliseconds waitms retryinms backoffms
+    """
 )
-_BODY_S = frozenset(
-    [
-        "retryafter",
-        "retryafterseconds",
-        "retryafterinseconds",
-        "retryaftersecs",
-        "retrydelay",
-        "retryin",
-        "retryinseconds",
-        "backoffseconds",
-        "waitseconds",
-        "waittime",
-        "secondstowait",
-        "resetafter",
-        "resetinseconds",
-        "resetsinseconds",
-        "resetsin",
-        "resetin",
-        "cooldown",
-        "cooldownseconds",
-        "retryaftersec",
-        "backoff",
-        "waitfor",
-        "timetoreset",
-        "secondsuntilreset",
-        "retrydelayseconds",
-        "ratelimitresetafter",
-        "expiresinseconds",
-    ]
+_BODY_S = _names(
+    """
+    retryafter retryafterseconds retryafterinseconds retryaftersecs retrydelay retryin
+    retryinseconds backoffseconds waitseconds waittime secondstowait resetafter
+    resetinseconds resetsinseconds resetsin resetin cooldown cooldownseconds retryaftersec
+    backoff waitfor timetoreset secondsuntilreset retrydelayseconds ratelimitresetafter
+    expiresinseconds estimatedtime retryinsecs secondsremaining remainingseconds bantime
+    banseconds penaltyseconds nextretryin waitsecs delayseconds
+    """
 )
-_BODY_AT = frozenset(
-    [
-        "retryat",
-        "resetat",
-        "resetsat",
-        "resettime",
-        "resetsattime",
-        "nextretryat",
-        "availableat",
-        "retryafterdate",
-        "unlockat",
-        "unblockat",
-        "retrytime",
-        "resettimestamp",
-        "nextavailableat",
-        "bannedtill",
-        "banneduntil",
-        "reset",
-        "nextallowedat",
-        "ratelimitreset",
-        "retryaftertime",
-        "xratelimitreset",
-        "nextattemptat",
-        "unlocktime",
-    ]
+_BODY_AT = _names(
+    """
+    retryat resetat resetsat resettime resetsattime nextretryat availableat retryafterdate
+    unlockat unblockat retrytime resettimestamp nextavailableat bannedtill banneduntil reset
+    nextallowedat ratelimitreset retryaftertime xratelimitreset nextattemptat unlocktime
+    """
 )
 
 
@@ -250,9 +225,9 @@ def _body_wait(body: Any, moment: Moment) -> float | None:
             return found
         if name in _BODY_S and (found := read_wait(value, moment)) is not None:
             return found
-        if name in _BODY_AT and _is_moment(value):
-            if (found := read_wait(value, moment)) is not None:
-                return found
+        dated = read_wait(value, moment) if name in _BODY_AT and _is_moment(value) else None
+        if dated is not None:
+            return dated
     return None
 
 
@@ -267,22 +242,22 @@ def _leaves(node: Any, depth: int, budget: list[int]) -> Iterator[tuple[str, Any
     budget[0] -= 1
     if depth > 8 or budget[0] < 0:
         return
-    if isinstance(node, list):
-        for each in cast("list[Any]", node)[:40]:
+    if is_list(node):
+        for each in items(node)[:40]:
             yield from _leaves(each, depth + 1, budget)
         return
     pairs = list(mapping(node).items())
     for key, value in pairs:
-        if not isinstance(value, list | Mapping) or "seconds" in value:
+        if not (is_list(value) or is_mapping(value)) or "seconds" in value:
             yield str(key), value
     for _, value in pairs:
-        if isinstance(value, list | Mapping):
+        if is_list(value) or is_mapping(value):
             yield from _leaves(value, depth + 1, budget)
 
 
 def _trailer_wait(trailers: Any, moment: Moment) -> float | None:
     """gRPC trailing metadata: push-back, RetryInfo, and HTTP's header in lower case."""
-    for pair in cast("list[Any]", trailers) if isinstance(trailers, list) else []:
+    for pair in items(trailers) if is_list(trailers) else []:
         key, value = str(pair[0]).lower(), pair[1]
         if key in ("grpc-retry-pushback-ms", "retry-after-ms"):
             return _scaled(value, 1e-3)
@@ -328,6 +303,7 @@ def _structured(headers: Mapping[str, str]) -> Iterator[float]:
                 yield float(reset[1])
 
 
+_DIGIT = re.compile(r"\d")
 _SPAN = rf"((?:\d{{1,12}}(?:\.\d{{1,9}})? ?(?:{_UNITS})(?![a-z])(?:,? and |, | )?){{1,4}}|\d{{1,3}}:\d\d:\d\d)"
 _ASKED = re.compile(
     r"(?:try again|retry|retrying|wait|back(?: online)?|available(?: again)?|resets?|replenished|again|resume|"
@@ -364,7 +340,7 @@ _AT_ZH = re.compile(
 def text_wait(text: str, moment: Moment) -> float | None:
     """A wait stated in words; a limit, "a few minutes" or an error number is none."""
     text = text[:_TEXT_MAX]
-    if not any(each.isdigit() for each in text[:_TEXT_MAX]):
+    if not _DIGIT.search(text):
         return None
     if (found := _ASKED.search(text)) and (wait := duration(found[1].strip(" ,"))) is not None:
         return wait

@@ -76,11 +76,10 @@ def of_trace(text: str) -> Verdict | None:
     """A stack trace in a text: its last line says what happened, if that is not a fault."""
     if not _TRACE.search(text):
         return None
-    last = None
-    for last in _LAST.finditer(text):
-        pass
-    if last is None:
+    lines = list(_LAST.finditer(text))
+    if not lines:
         return _BUG
+    last = lines[-1]
     told = of_errno(last[2]) or NAMES.get(token(last[1])) or ENGLISH.first(last[2].lower())
     return _BUG if told is None else told
 
