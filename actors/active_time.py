@@ -34,7 +34,10 @@ class ActiveTime:
 
     def enter(self) -> None:
         """A body begins."""
-        self._book()
+        if self._running:
+            self._book()
+        else:
+            self._booked_at = self._clock.now()
         self._running += 1
         if self._limited:
             self._arm()

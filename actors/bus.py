@@ -83,9 +83,10 @@ class Channel:
 
     def emit(self, event: Event) -> None:
         """Give an event to everybody who listens, and to the log."""
-        if self._recent is None or type(self._recent[-1]) in ENDS:
-            self._recent = deque(maxlen=RECENT_MAX)
-        self._recent.append(event)
+        recent = self._recent
+        if recent is None or type(recent[-1]) in ENDS:
+            recent = self._recent = deque(maxlen=RECENT_MAX)
+        recent.append(event)
         for subscriber in self._subscribers:
             subscriber.put(event)
         log_event(event)

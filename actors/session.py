@@ -4,7 +4,7 @@ The record survives restarts of the session's actor. A life (life.py) takes the 
 turns there is no task, and once the session has ended not even this record.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import anyio
 import msgspec
@@ -59,6 +59,8 @@ class Session:
             state, services.checkpoint, epoch=epoch, seq=seq, on_stored=self._stored
         )
         self.channel = Channel()
+        self.emit: Callable[[Event], None] = self.channel.emit
+        """Tell whoever looks on."""
         self.active = ActiveTime(account, services.clock, services.timers, self._out_of_active_time)
         self.work: Work | None = None
         self.cut: Cut | None = None
@@ -86,10 +88,6 @@ class Session:
 
     def now_ms(self) -> int:
         return self.services.clock.wall_ms()
-
-    def emit(self, event: Event) -> None:
-        """Tell whoever looks on."""
-        self.channel.emit(event)
 
     def _stored(self, entries: Sequence[JournalEntry]) -> None:
         at_ms = self.now_ms()

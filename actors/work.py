@@ -115,7 +115,7 @@ class Work:
         body = _Body(what, self._scope())
         timer = None
         if limit_s is not None:
-            timer = self._timers.after(limit_s, lambda: self._expire(body))
+            timer = self._timers.after(limit_s, partial(self._expire, body))
         self._bodies.add(body)
         try:
             with body.scope:
