@@ -103,14 +103,14 @@ def checkpoint_at(session_id: str, entries: list[JournalEntry], counter: int) ->
     history: list[ToolRecord] = []
     for entry in entries:
         if isinstance(entry, Resulted):
+            if state.counter == counter:
+                break  # the next checkpoint; before the first there is what was asked for
             asked = state.conversation.asked(entry.n, entry.index)
             if asked is not None:
                 history.append(_record(asked.name, asked.arguments, entry))
         elif isinstance(entry, Late):
             history = [_with_late(record, entry) for record in history]
         state.apply(entry)
-        if state.counter == counter:
-            break
     if state.counter != counter:
         raise CheckpointUnknown(
             f"session {session_id} has no checkpoint {counter}; its last is {state.counter}"

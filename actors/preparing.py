@@ -78,7 +78,8 @@ class Preparing:
             return Ended(content=not_started(why), state="refused", error_class="cancelled")
         toolbox = self._session.installed.toolbox
         safe = call.name in toolbox and toolbox.get(call.name).marks.safe_to_retry
-        return interrupted(intent.digest if intent else "", safe=safe)
+        # What has begun here and has no result yet has not come back.
+        return interrupted(intent.digest if intent else "", safe=safe, still_running=began)
 
     # ------------------------------------------------------------ a call nobody began
 

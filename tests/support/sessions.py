@@ -15,7 +15,7 @@ import anyio
 import pytest
 
 from ukemi.actors.agent import Agent
-from ukemi.actors.inspection import entries_of
+from ukemi.actors.inspection import entries_of, fold
 from ukemi.actors.model import AssistantMessage, Message, ModelRequest, ToolMessage
 from ukemi.actors.outcome import Outcome
 from ukemi.actors.runtime import Runtime
@@ -166,6 +166,11 @@ def history_of(messages: Iterable[dict[str, Any]], *, ledger: bool = False) -> l
 async def journal(store: Store, session_id: str) -> list[JournalEntry]:
     """Return every entry of a session, in order."""
     return entries_of(await store.load(session_id))
+
+
+async def conversation(store: Store, session_id: str) -> list[Message]:
+    """Return the whole conversation as it is stored, behind the last checkpoint too."""
+    return fold(session_id, await journal(store, session_id)).conversation.so_far()
 
 
 async def raw_rows(store: Store, session_id: str) -> list[tuple[int, int, bytes]]:
