@@ -180,22 +180,25 @@ class Kernel:
                     await services.timers.serve(services.loop, services.now)
         except services.loop.cancelled:
             # Somebody cancels all tasks of the loop: it is being torn down.
-            self._abort()
             if services.loop.is_trio:
                 raise
         except BaseException as error:  # noqa: BLE001
             # SystemExit of a child, or a fault of ours: it belongs to the embedding program.
             self._fatal = error
-            self._abort()
         finally:
+            # Before its time if the group was cancelled: by the above, or since a task of it was
+            # cancelled before its first step, when its wrapper could not yet tell. Nothing of the
+            # group runs any more.
             self._served = True
+            services.live.clear()
+            self._abort()
             self._changed()
 
     def _abort(self) -> None:
         """End everything at once: nothing is started any more."""
         if not self._services.aborted:
             self._services.aborted = True
-            if self._root.life is not None:
+            if self._root.life is not None and self._root.life.alive:
                 self._root.life.kill(Killed("the kernel was cancelled"))
 
     # -- the way out ----------------------------------------------------------------------------
@@ -225,7 +228,7 @@ class Kernel:
 
     def _all_ended(self) -> bool:
         life = self._root.life
-        return (life is None or not life.alive) and not self._services.live
+        return self._served or ((life is None or not life.alive) and not self._services.live)
 
     def _report_left(self) -> tuple[str, ...]:
         services = self._services
@@ -245,12 +248,12 @@ class Kernel:
     async def _until(self, condition: Callable[[], bool], deadline: float | None) -> None:
         """Wait for the tree to change until the condition holds or the time has come."""
         services = self._services
-        timer = None if deadline is None else services.timers.at(deadline, self._changed)
-        while not condition() and (deadline is None or services.now() < deadline):
-            self._waiter = services.loop.future()
-            await self._waiter
-        if timer is not None:
-            timer.cancel()
+        # Not by our own timers: they may be gone by now.
+        seconds = None if deadline is None else deadline - services.now()
+        with anyio.move_on_after(seconds):
+            while not condition():
+                self._waiter = services.loop.future()
+                await self._waiter
 
     def _changed(self) -> None:
         waiter, self._waiter = self._waiter, None

