@@ -1,0 +1,274 @@
+"""Whether an agent goes round in circles: a pure look at what it called and what came back.
+
+A *step* is one message of the model with the calls in it. A loop is a cycle of one to four steps
+that came back again and again, **results included**: a polling tool whose result changes makes
+progress. What is weighed are calls whose body ran; a step in which the model had to amend
+arguments is a correction, is counted elsewhere, and ends whatever cycle seemed to run.
+
+Arguments are *the same* if they are the same JSON value: key order, spacing and the way a number
+is written do not count. They are *nearly the same* if in addition the following does not count:
+
+- in text: case, kinds and amounts of white space, compatibility forms of characters, quotes around
+  it and punctuation behind it;
+- keys without content: null, empty text, an empty array or object;
+- numbers under keys that say how much, or how long, to look: `AMOUNTS`, such as ``limit``.
+
+Every other difference counts, any other number above all: a page, an offset, a line or an id says
+*where* to look, and going through such places is work even where each of them answers the same.
+Nearly the same steps are a loop only where no write of them succeeded, and have a higher limit.
+"""
+
+import json
+import re
+import unicodedata
+from collections.abc import Iterable
+from typing import Any, Literal, TypeGuard
+
+from msgspec import Struct
+
+from .policy import PlanningPolicy
+
+PERIOD_MAX = 4
+"""Steps in the longest cycle that is seen."""
+
+ARGUMENTS_MAX = 64 * 1024
+"""Longer arguments count as the same only if their text is: bounds the cost of a step."""
+
+AMOUNTS = re.compile(
+    r"(?:max|min)?_?(?:limit|timeout|time_?out|top_?k|retries|attempts|page_?size|per_?page|wait"
+    r"|results|tokens|lines|chars|bytes)(?:_?(?:s|ms|sec|seconds|max|min))?",
+    re.IGNORECASE,
+)
+"""Names of arguments that say how much or how long to look, not where."""
+
+_SHOWN_MAX = 160
+_SPACES = re.compile(r"\s+")
+_EDGES = " \t\"'`\u2018\u2019\u201c\u201d.,;:!?"
+
+Likeness = Literal["same", "near", "different"]
+
+
+class Call(Struct, frozen=True):
+    """One call whose body ran: the arguments as JSON text, and the result as the model saw it.
+
+    ``changed``: it is a write and succeeded.
+    """
+
+    tool: str
+    arguments: str
+    result: str
+    changed: bool = False
+
+
+class Step(Struct, frozen=True):
+    """The weighed calls of one message; ``counter`` is the checkpoint after its last result."""
+
+    calls: tuple[Call, ...]
+    counter: int = 0
+    corrected: bool = False
+    """A call of it was refused for its arguments."""
+
+
+class Loop(Struct, frozen=True):
+    """A cycle that came back ``repeats`` times with the same results.
+
+    ``steps`` is its last round, ``before`` the counter of the checkpoint at which it began.
+    """
+
+    steps: tuple[Step, ...]
+    repeats: int
+    near: bool = False
+    before: int = 0
+
+    @property
+    def period(self) -> int:
+        """How many steps the cycle has."""
+        return len(self.steps)
+
+    def __str__(self) -> str:
+        kind = "nearly the same" if self.near else "the same"
+        what = "step" if self.period == 1 else f"{self.period} steps"
+        came = "came" if self.period == 1 else "in turn came"
+        calls = "; ".join(_shown(call) for step in self.steps for call in step.calls)
+        return f"{kind} {what} {came} {self.repeats} times with the same results: {calls}"
+
+
+def find_loop(steps: Iterable[Step], policy: PlanningPolicy) -> Loop | None:
+    """Return the loop that a trajectory is in at its end, if it is in one."""
+    trail = Trail()
+    for step in steps:
+        trail.follow(step)
+    return trail.loop(policy)
+
+
+class Trail:
+    """What has to be remembered of a trajectory: its last steps, and how long each cycle has run.
+
+    A step costs the same however long the trajectory is, and no limit of a policy makes it longer.
+
+    Args:
+        origin: counter of the checkpoint where it begins.
+    """
+
+    __slots__ = ("_began", "_near", "_recent", "_same", "idle", "idle_since")
+
+    def __init__(self, origin: int = 0) -> None:
+        self.idle = 0
+        self.idle_since = origin
+        self.break_off(origin)
+
+    def break_off(self, counter: int) -> None:
+        """Forget the cycles: whatever follows begins at this checkpoint."""
+        self._recent = [Step((), counter)]
+        # For each period: steps in a row that equal the one a period before, and where it began.
+        self._same = [0] * PERIOD_MAX
+        self._near = [0] * PERIOD_MAX
+        self._began = [counter] * PERIOD_MAX
+
+    def progress(self, counter: int) -> None:
+        """The state has changed, by whatever else there is to tell it."""
+        self.break_off(counter)
+        self.idle, self.idle_since = 0, counter
+
+    def follow(self, step: Step) -> None:
+        """Add the next step."""
+        if any(call.changed for call in step.calls):
+            self.idle, self.idle_since = 0, step.counter
+        else:
+            self.idle += 1
+        if step.corrected:
+            self.break_off(step.counter)
+        elif step.calls:
+            self._compare(step)
+            self._recent.append(step)
+            del self._recent[: -PERIOD_MAX - 1]
+
+    def _compare(self, step: Step) -> None:
+        recent = self._recent
+        for at in range(PERIOD_MAX):
+            period = at + 1
+            likeness = alike(recent[-period], step) if period <= len(recent) else "different"
+            if likeness == "different":
+                self._same[at] = self._near[at] = 0
+                continue
+            if not self._near[at]:
+                # The round before this one was the first; in front of it lies one step more.
+                self._began[at] = recent[-min(period + 1, len(recent))].counter
+            self._near[at] += 1
+            self._same[at] = self._same[at] + 1 if likeness == "same" else 0
+
+    def loop(self, policy: PlanningPolicy) -> Loop | None:
+        """Return the loop the trajectory is in; the shortest where there are several."""
+        for at in range(PERIOD_MAX):
+            if _reached(self._same[at], at + 1, policy.repeats_max):
+                return self._found(at, self._same[at], near=False)
+        for at in range(PERIOD_MAX):
+            if _reached(self._near[at], at + 1, policy.near_repeats_max):
+                return self._found(at, self._near[at], near=True)
+        return None
+
+    def _found(self, at: int, run: int, *, near: bool) -> Loop:
+        period = at + 1
+        last = tuple(self._recent[-period:])
+        return Loop(last, run // period + 1, near, self._began[at])
+
+    def is_idle(self, policy: PlanningPolicy) -> bool:
+        """Whether there were too many steps without a change of state."""
+        return policy.idle_steps_max is not None and self.idle >= policy.idle_steps_max
+
+
+def _reached(run: int, period: int, repeats_max: int | None) -> bool:
+    return repeats_max is not None and run >= period * (repeats_max - 1)
+
+
+# ---------------------------------------------------------------- likeness
+
+
+def alike(one: Step, other: Step) -> Likeness:
+    """Compare two steps, results included; the order of the calls in a step does not count."""
+    if len(one.calls) != len(other.calls) or not one.calls:
+        return "different"
+    if len(one.calls) == 1:
+        return _alike(one.calls[0], other.calls[0])
+    found: Likeness = "same"
+    for mine, theirs in zip(_sorted(one), _sorted(other), strict=True):
+        likeness = _alike(mine, theirs)
+        if likeness == "different":
+            return likeness
+        if likeness == "near":
+            found = likeness
+    return found
+
+
+def _sorted(step: Step) -> list[Call]:
+    return sorted(step.calls, key=lambda call: (call.tool, call.result, call.arguments))
+
+
+def _alike(one: Call, other: Call) -> Likeness:
+    if one.tool != other.tool or one.result != other.result:
+        return "different"
+    likeness = alike_arguments(one.arguments, other.arguments)
+    if likeness == "near" and (one.changed or other.changed):
+        return "different"
+    return likeness
+
+
+def alike_arguments(one: str, other: str) -> Likeness:
+    """Compare the arguments of two calls; the rule is at the top of this file."""
+    if one == other:
+        return "same"
+    if max(len(one), len(other)) > ARGUMENTS_MAX:
+        return "different"
+    try:
+        left, right = json.loads(one), json.loads(other)
+        if _exact(left) == _exact(right):
+            return "same"
+        return "near" if _loose(left) == _loose(right) else "different"
+    except (ValueError, RecursionError):
+        return "different"  # no JSON: its text is all there is, and it differs
+
+
+def _exact(value: Any) -> Any:
+    """Return a form in which equal JSON values are equal, and true is not 1."""
+    if _is_object(value):
+        return {_text(key): _exact(each) for key, each in value.items()}
+    if _is_array(value):
+        return [_exact(each) for each in value]
+    if isinstance(value, str):
+        return _text(value)
+    return (value,) if isinstance(value, bool) else value
+
+
+def _text(text: str) -> str:
+    return text if text.isascii() else unicodedata.normalize("NFC", text)
+
+
+def _loose(value: Any) -> Any:
+    if _is_object(value):
+        parts = {key: _loose(each) for key, each in value.items() if not _is_amount(key, each)}
+        return {key: each for key, each in parts.items() if each not in (None, "", [], {})}
+    if _is_array(value):
+        return [_loose(each) for each in value]
+    if isinstance(value, str):
+        plain = unicodedata.normalize("NFKC", value).casefold()
+        return _SPACES.sub(" ", plain).strip(_EDGES)
+    return (value,) if isinstance(value, bool) else value
+
+
+def _is_amount(key: str, value: object) -> bool:
+    return isinstance(value, int | float) and AMOUNTS.fullmatch(key) is not None
+
+
+def _is_object(value: object) -> TypeGuard[dict[str, Any]]:
+    return isinstance(value, dict)
+
+
+def _is_array(value: object) -> TypeGuard[list[Any]]:
+    return isinstance(value, list)
+
+
+def _shown(call: Call) -> str:
+    arguments = call.arguments
+    if len(arguments) > _SHOWN_MAX:
+        arguments = f"{arguments[:_SHOWN_MAX]}…"
+    return f"{call.tool}({arguments})"
