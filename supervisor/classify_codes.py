@@ -162,7 +162,7 @@ content_refused no :: isv.BLACK_KEY_CONTROL_LIMIT ACQ.EXIST_FORBIDDEN_WORD sensi
 bug no :: isv.missing-method idempotency_key_mismatch XML_FORMAT_ERROR invalid_form_data missing_post_type invalid_post_type json_not_object REQUIRE_POST_METHOD
 bug no :: NOT_UTF8 missing_charset superfluous_charset unknown_charset isv.invalid-method isv.invalid-format
 transient maybe :: idempotency_key_in_use processing_error
-transient no :: resource_locked rate_limit_lock lock_contention PREVIOUS_REQUEST_IN_PROGRESS already_in_progress
+transient no :: rate_limit_lock lock_contention PREVIOUS_REQUEST_IN_PROGRESS already_in_progress
 transient maybe :: internal_error temporarily_unavailable temporary_failure api_connection_error TransientError INTERNAL_SERVICE_ERROR
 transient yes :: USERPAYING
 cancelled maybe :: task_cancelled_exception cancelled canceled run_cancelled request_cancelled CANCELLED_BY_USER client_closed_request
@@ -203,6 +203,7 @@ rate_limited no :: daily limit|day limit|monthly|per day|perday|daily quota
 rate_limited no :: rate limit|ratelimit|throttl|too many request|too fast|too frequen|frequency|freq limit|qps|rpm|tpm|perminute|persecond|per minute|per second|flow control|request limit|slow down|call limit|concurrency limit
 permission_denied no :: unauthori|unauthenti|auth failure|auth fail|access denied|permission|no privilege|not privilege|forbidden|signature|sign error|invalid sign|access key|accesskey|api key|apikey|credential|token expired|token invalid|invalid token|invalid access token|invalid session|session expired|access token|login required|not login|not authorized|no auth|not allowed ip|whitelist|white list|suspended|account disabled|user disabled|account locked|not activated|not enabled|service disabled|service not open|not open|license|certificate|model not found|model not exist|deployment not found|endpoint not found
 rate_limited no :: /\\bquota\\b/
+business_rejected no :: /^cant |^cannot |cvv|cvc|card declined|declined|card expired|expired card/
 business_rejected no :: insufficient|not enough|stock|sold out|already |duplicate|has been |closed|<expired |incorrect status|invalid status|incorrect state|invalid state|status error|state error|unexpected state|status not|state not|not allow|dependency violation|in use|locked|frozen|declined|refused|rejected|blacklist|black list|limit exceeded|exceed limit|over limit|risk control|approval|not approved|precondition|conflict|violates|business
 transient no :: service unavailable|overload|server busy|system busy|service busy|temporar|try again|try later|lock timeout|deadlock|concurrent|in progress|not ready|processing
 in_doubt_timeout maybe :: timeout|timed out|time out|deadline
