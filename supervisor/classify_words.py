@@ -6,7 +6,7 @@ from .classify_chinese import CHINESE as _ZH
 from .classify_english import EMPTY_PHRASES
 from .classify_english import ENGLISH as _EN
 from .classify_phrases import RuleBook, Verdict, parse_rules, parse_verdict, token
-from .classify_tables import ERRNO, NAMES
+from .classify_tables import ERRNO, NAMES, STATUS
 from .errors import ErrorClass
 
 TEXT_MAX = 4_000
@@ -64,12 +64,35 @@ def of_words(text: str) -> Verdict | None:
     if (found := of_trace(text)) is not None:
         return found
     lower = text.lower()
-    if not text.isascii() and has_chinese(text) and (told := CHINESE.first(lower)) is not None:
-        if told.error_class is not ErrorClass.UNKNOWN:
-            return told
+    found = _chinese(text, lower) or ENGLISH.first(lower)
+    if found is None or found.error_class is ErrorClass.UNKNOWN:
+        return _status_in(lower) or found
+    return found
+
+
+def _chinese(text: str, lower: str) -> Verdict | None:
+    if text.isascii() or not has_chinese(text):
+        return None
+    told = CHINESE.first(lower)
+    if told is not None and told.error_class is ErrorClass.UNKNOWN:
         other = ENGLISH.first(lower)
-        return told if other is None or other.error_class is ErrorClass.INVALID_ARGUMENT else other
-    return ENGLISH.first(lower)
+        weaker = other is None or other.error_class is ErrorClass.INVALID_ARGUMENT
+        return told if weaker else other
+    return told
+
+
+_STATUS_IN = re.compile(
+    r"^([45]\d\d)\b|\b(?:http|http status|status|status code)[ :=/]{1,3}([45]\d\d)\b"
+)
+
+
+def _status_in(lower: str) -> Verdict | None:
+    """A status written into a sentence, as gateways do it."""
+    found = _STATUS_IN.search(lower)
+    verdict = STATUS.get(int(found[1] or found[2])) if found else None
+    if verdict is None or verdict.error_class is ErrorClass.INVALID_ARGUMENT:
+        return None
+    return verdict._replace(executed="maybe")
 
 
 def of_trace(text: str) -> Verdict | None:
