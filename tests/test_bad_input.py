@@ -113,12 +113,12 @@ async def test_a_store_of_a_newer_schema_is_refused_and_not_touched(tmp_path: Pa
         (version,) = connection.execute("PRAGMA user_version").fetchone()
         connection.execute(f"PRAGMA user_version = {version + 1}")
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-    before = path.read_bytes()  # noqa: ASYNC240
+    before = path.read_bytes()
     with pytest.raises(StoreUnusable) as raised:
         async with Runtime(path, agents=[agent(["done"])]):
             pytest.fail("the runtime was entered")
     says_it(raised.value, str(path), "newer")
-    assert path.read_bytes() == before  # noqa: ASYNC240
+    assert path.read_bytes() == before
 
 
 async def test_after_a_refusal_the_right_place_works(tmp_path: Path) -> None:
@@ -179,7 +179,9 @@ def test_a_bad_name_of_an_agent_is_refused(name: str) -> None:
     says_it(raised.value, repr(name))
 
 
-@pytest.mark.parametrize("what", ["buyer", 7, ScriptedModel(["x"])], ids=["text", "number", "model"])
+@pytest.mark.parametrize(
+    "what", ["buyer", 7, ScriptedModel(["x"])], ids=["text", "number", "model"]
+)
 def test_what_is_no_agent_is_refused(what: Any) -> None:
     with pytest.raises(UsageError, match="no Agent"):
         Runtime("memory:", agents=[what])
@@ -349,8 +351,7 @@ async def test_corrections_survive_a_restart() -> None:
     of = agent(lambda _: call("order", units="many"), [order])
     async with opened(store):
         refused = [
-            Resulted(n, 0, k, "no", "refused", "invalid_argument")
-            for k, n in enumerate((2, 3), 1)
+            Resulted(n, 0, k, "no", "refused", "invalid_argument") for k, n in enumerate((2, 3), 1)
         ]
         await put_history(store, "s-1", [[Opened("agent", 1), Said(1, "go")], *answered(refused)])
     async with Runtime(store, agents=[of]) as runtime:
@@ -540,7 +541,7 @@ async def test_a_policy_file_that_cannot_be_is_named_with_its_key(
 ) -> None:
     text, words = row
     path = tmp_path / "policy.toml"
-    path.write_text(text)  # noqa: ASYNC240
+    path.write_text(text)
     with pytest.raises(UsageError) as raised:
         Runtime("memory:", policy=path)
     says_it(raised.value, str(path), *words)

@@ -10,7 +10,17 @@ from typing import Any
 
 import anyio
 import pytest
-from sessions import REAL_BACKENDS, agent, conversation, ended, journal, opened, requests, results, until
+from sessions import (
+    REAL_BACKENDS,
+    agent,
+    conversation,
+    ended,
+    journal,
+    opened,
+    requests,
+    results,
+    until,
+)
 
 from ukemi import Agent, Budget, Completed, HandedOver, Runtime, tool
 from ukemi.actors.events import CallLate, CallStuck
@@ -340,7 +350,13 @@ def ticking_agent() -> Agent:
     return agent(says, [tick], name="ticking", record=False)
 
 
-KINDS = {"block_async": 0.0, "block_sync": 0.0, "model": 0.0, "clean_up_slowly": 0.1, "swallow": GRACE_S + 0.4}
+KINDS = {
+    "block_async": 0.0,
+    "block_sync": 0.0,
+    "model": 0.0,
+    "clean_up_slowly": 0.1,
+    "swallow": GRACE_S + 0.4,
+}
 
 
 @pytest.mark.parametrize("limit", ["budget", "timeout_s"])

@@ -115,7 +115,9 @@ async def test_a_slow_listener_loses_events_is_told_how_many_and_slows_nobody(
     async def step() -> str:
         return "ok"
 
-    of = agent(lambda request: call("step") if len(request.messages) < 2 * steps else "done", [step])
+    of = agent(
+        lambda request: call("step") if len(request.messages) < 2 * steps else "done", [step]
+    )
     seen: list[Event] = []
     fast: list[Event] = []
     async with Runtime(store, agents=[of]) as runtime:

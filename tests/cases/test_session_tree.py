@@ -17,7 +17,17 @@ from sessions import (
 )
 from store_faults import Fault, FaultyStore
 
-from ukemi import Agent, Budget, Completed, HandedOver, Policy, Runtime, Stopped, TransientError, tool
+from ukemi import (
+    Agent,
+    Budget,
+    Completed,
+    HandedOver,
+    Policy,
+    Runtime,
+    Stopped,
+    TransientError,
+    tool,
+)
 from ukemi.actors.events import SessionRestarted
 from ukemi.actors.model import ModelReply, ModelRequest, NoteMessage
 from ukemi.models import Hang, Pieces, ScriptedModel, call
@@ -490,7 +500,9 @@ async def test_the_checkpoint_actor_dies_in_its_kth_commit(store: MemoryStore, a
 # ---------------------------------------------------------------- taken over by another
 
 
-@pytest.mark.parametrize("where", ["model", "planning", "read", "write", "parallel", "waiting", "to wait"])
+@pytest.mark.parametrize(
+    "where", ["model", "planning", "read", "write", "parallel", "waiting", "to wait"]
+)
 async def test_a_session_taken_over_stops_before_its_next_request_or_body(
     store: MemoryStore, where: str
 ) -> None:
