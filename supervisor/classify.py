@@ -55,51 +55,24 @@ WORST_FIRST = (
 _MESSAGE_MAX = 2_000
 _DEPTH_MAX = 8
 _WAITING = frozenset((_C.TRANSIENT, _C.RATE_LIMITED))
+_NO_RULES = UserRules()
 _NOTHING = parse_verdict("unknown maybe", "nothing known")
 _ARGS = parse_verdict("invalid_argument no", "stage args")
 _CANCELLED = parse_verdict("cancelled maybe", "cancelled")
 # Exceptions of clients that only say "connection": what is in the text and in the chain decides.
 _CONNECTIONS = frozenset(
-    (
-        "apiconnectionerror",
-        "connectionerror",
-        "connecterror",
-        "proxyerror",
-        "sslerror",
-        "retryerror",
-        "endpointconnectionerror",
-        "httpclienterror",
-        "transporterror",
-        "maxretryerror",
-        "urlerror",
-        "clientconnectorerror",
-        "apitimeouterror",
-        "timeout",
-        "gaierror",
-        "networkerror",
-        "httperror",
-        "apierror",
-        "protocolerror",
-        "connectionclosederror",
-        "slackrequesterror",
-        "servernotfounderror",
-    )
+    """
+    apiconnectionerror connectionerror connecterror apitimeouterror timeout proxyerror sslerror
+    retryerror endpointconnectionerror httpclienterror transporterror maxretryerror urlerror
+    clientconnectorerror gaierror networkerror httperror apierror protocolerror connectionclosederror
+    slackrequesterror servernotfounderror servicerequesterror serviceresponseerror
+    """.strip().split()
 )
 _CLIENTS = frozenset(
-    (
-        *("openai", "anthropic", "httpx", "httpx2", "requests", "aiohttp", "urllib3", "boto3"),
-        *(
-            "aiosqlite",
-            "botocore",
-            "stripe",
-            "google",
-            "grpc",
-            "slack_sdk",
-            "litellm",
-            "redis",
-            "asyncpg",
-        ),
-    )
+    """
+    openai anthropic httpx httpx2 requests aiohttp urllib3 boto3 botocore aiosqlite stripe google grpc
+    slack_sdk litellm redis asyncpg
+    """.strip().split()
 )
 # Classes that anybody raises for anything.
 _ANY = frozenset(("exception", "runtimeerror", "oserror", "baseexception", "environmenterror"))
@@ -111,7 +84,6 @@ def classify(
     traits: Traits | None = None,
     stage: Stage = "call",
     received_at: float | None = None,
-    rules: UserRules | None = None,
 ) -> Failure:
     """Say what kind of failure an exception, or the stored form of an error, is.
 
@@ -121,33 +93,67 @@ def classify(
         stage: ``args`` while the model's arguments are checked and nothing was sent, ``response``
             while an answer that had arrived is read.
         received_at: epoch seconds at which the error arrived, for waits given as dates.
-        rules: the user's own, from `read_rules`; they speak before all but explicit errors.
 
     Raises:
         ValueError: a mapping has no known ``form``.
     """
-    if isinstance(error, Failed):
-        return _explicit(error)
-    if isinstance(error, BaseException):
-        evidence = of_exception(live_record(error))
-    else:
-        evidence = of_input(error)
-    told = rules.judge(evidence) if rules is not None else None
+    return _classified(error, stage, received_at, _NO_RULES)
+
+
+class Classifier:
+    """`classify` with the user's own rules, which speak before all but explicit errors.
+
+    Args:
+        rules: from `read_rules`.
+    """
+
+    def __init__(self, rules: UserRules) -> None:
+        self.rules = rules
+
+    def __call__(
+        self,
+        error: BaseException | Mapping[str, Any],
+        *,
+        traits: Traits | None = None,
+        stage: Stage = "call",
+        received_at: float | None = None,
+    ) -> Failure:
+        """Say what kind of failure an error is; as `classify`."""
+        return _classified(error, stage, received_at, self.rules)
+
+
+def _classified(
+    error: BaseException | Mapping[str, Any],
+    stage: Stage,
+    received_at: float | None,
+    rules: UserRules,
+) -> Failure:
+    evidence = _read(error)
+    told = None if evidence.explicit is not None else rules.judge(evidence)
     decided, verdict = _decide(evidence, stage, 0, [32]) if told is None else (evidence, told)
+    if stage == "args" and verdict.error_class in (_C.BUG, _C.UNKNOWN):
+        verdict = _ARGS  # nothing was sent, so whatever failed was the arguments
     trace = _traceback(error) if isinstance(error, BaseException) else ""
     return _failure(decided, evidence, verdict, received_at, trace)
 
 
-def _explicit(error: Failed) -> Failure:
-    return Failure(
-        error_class=error.error_class,
-        message=error.message[:_MESSAGE_MAX],
-        type_name=type(error).__name__,
-        retry_after=error.retry_after,
-        fields=error.fields,
-        may_have_executed=error.may_have_executed,
-        evidence=(f"raised {type(error).__name__}",),
-    )
+def _read(error: object) -> Evidence:
+    if isinstance(error, Failed):
+        return Evidence(
+            form="exception",
+            type_name=type(error).__name__,
+            names=("failed",),
+            message=error.message,
+            explicit=error,
+        )
+    if isinstance(error, BaseException):
+        return of_exception(live_record(error))
+    return of_input(mapping(error))
+
+
+def _link(source: object) -> Evidence:
+    """A cause or a member: an exception, or its stored form."""
+    return _read(source) if isinstance(source, BaseException) else of_exception(mapping(source))
 
 
 def _decide(
@@ -156,7 +162,11 @@ def _decide(
     """The verdict, and the evidence (of a cause or a member, perhaps) that it came from."""
     if evidence.members and depth < _DEPTH_MAX:
         return _worst(evidence, stage, depth, budget)
-    found = _facts(evidence, stage) or _own_name(evidence, stage)
+    explicit = evidence.explicit
+    if explicit is not None:
+        why = f"raised {evidence.type_name}"
+        return evidence, Verdict(explicit.error_class, explicit.may_have_executed, why)
+    found = _facts(evidence, stage) or _own_name(evidence)
     if found is not None:
         return evidence, found
     inner = evidence.orig if evidence.orig is not None else evidence.cause
@@ -165,13 +175,7 @@ def _decide(
         decided, verdict = _decide(_link(inner), stage, depth + 1, budget)
         if verdict is not _NOTHING:
             return decided, verdict
-    return evidence, _by_name_or_words(evidence, stage)
-
-
-def _link(source: Any) -> Evidence:
-    if isinstance(source, BaseException):
-        return of_exception(live_record(source))
-    return of_exception(mapping(source))
+    return evidence, _by_name_or_words(evidence)
 
 
 def _worst(
@@ -234,15 +238,13 @@ def _connection(evidence: Evidence) -> Verdict | None:
     return found
 
 
-def _own_name(evidence: Evidence, stage: Stage) -> Verdict | None:
+def _own_name(evidence: Evidence) -> Verdict | None:
     """A class whose own name is known speaks before its cause does."""
     if evidence.form != "exception" or evidence.names[0] in _ANY:
         return None
     found = NAMES.get(evidence.names[0])
     if evidence.names[0] in ("timeouterror", "timeout", "servertimeouterror"):
         found = of_connection(evidence.message) or found
-    if found is not None and found.error_class is _C.BUG and stage == "args":
-        return _ARGS
     return found
 
 
@@ -258,13 +260,11 @@ def _chain(evidence: Evidence) -> str:
     return texts(parts)
 
 
-def _by_name_or_words(evidence: Evidence, stage: Stage) -> Verdict:
+def _by_name_or_words(evidence: Evidence) -> Verdict:
     """What is left when no fact and no cause has spoken."""
     if evidence.form != "exception":
         return of_words(evidence.message) or _NOTHING
     named = of_os(evidence) or of_name(evidence)
-    if named is not None and named.error_class is _C.BUG and stage == "args":
-        return _ARGS
     builtin = evidence.module == "builtins"
     if named is not None and not (builtin and evidence.names[0] in _ANY):
         return named
@@ -305,7 +305,9 @@ def _failure(
         trailers = decided.attrs.get("trailing_metadata")
         wait = stated_wait(decided.headers, body, words, trailers, moment)
     fields: Sequence[str] = ()
-    if verdict.error_class is _C.INVALID_ARGUMENT:
+    if (explicit := decided.explicit) is not None:
+        wait, fields = explicit.retry_after, explicit.fields
+    elif verdict.error_class is _C.INVALID_ARGUMENT:
         fields = blamed_fields(decided, words)
     return Failure(
         error_class=verdict.error_class,

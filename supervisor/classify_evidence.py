@@ -11,6 +11,7 @@ import msgspec
 
 from .classify_phrases import token
 from .classify_values import Record, items, mapping, whole
+from .errors import Failed
 
 BODY_MAX = 200_000
 """Longest body, in characters, that is read as JSON; of a longer one only the head is words."""
@@ -35,6 +36,7 @@ class Evidence(msgspec.Struct, kw_only=True):
     context: Any = None
     orig: Any = None
     members: tuple[Any, ...] = ()
+    explicit: Failed | None = None  # raised by a tool that knows what happened
     answer: Any = None  # codes and words of the body, once they have been read
 
     def has(self, *names: str) -> bool:

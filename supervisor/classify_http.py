@@ -165,7 +165,7 @@ def _spoken(status: int, told: str) -> Verdict | None:
     """What the words say, unless the status rules that out."""
     if says_nothing(told):
         return None
-    found = of_words(told)
+    found = of_words(told, with_status=status < 300 or status == 500)
     if found is None or not _may(status, found):
         return None
     begun = found.executed != "no" or found.error_class is not _C.TRANSIENT

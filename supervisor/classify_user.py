@@ -24,6 +24,7 @@ import msgspec
 from .classify_evidence import Evidence
 from .classify_http import answer_of
 from .classify_phrases import Term, Verdict, all_hold, parse_phrase, parse_verdict, token
+from .classify_values import is_list
 from .classify_words import clip
 from .errors import UsageError
 
@@ -146,4 +147,4 @@ def _checked(rule: _Rule, where: str) -> UserRule:
 
 def _many(value: Any) -> list[Any]:
     """A single value as a list of one."""
-    return list(value) if isinstance(value, list) else [value]
+    return value if is_list(value) else [value]

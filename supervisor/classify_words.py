@@ -58,14 +58,17 @@ def clip(text: str) -> str:
     return text if len(text) <= TEXT_MAX else text[: TEXT_MAX - _TAIL] + "\n" + text[-_TAIL:]
 
 
-def of_words(text: str) -> Verdict | None:
-    """What the words of a text say; None if no rule knows them."""
+def of_words(text: str, *, with_status: bool = True) -> Verdict | None:
+    """What the words of a text say; None if no rule knows them.
+
+    ``with_status``: a status written into the text counts too; not where the answer has its own.
+    """
     text = clip(text)
     if (found := of_trace(text)) is not None:
         return found
     lower = text.lower()
     found = _chinese(text, lower) or ENGLISH.first(lower)
-    if found is None or found.error_class is ErrorClass.UNKNOWN:
+    if with_status and (found is None or found.error_class is ErrorClass.UNKNOWN):
         return _status_in(lower) or found
     return found
 
