@@ -4,15 +4,18 @@ Decides: what a session does next, what a call may do, how a session ends.
 Owns: the active sessions, the account book, the checkpoint actor, events.
 Never: talks to a provider itself, or writes to a store other than through the checkpoint actor.
 
-Files, each using only those before it: text, secrets, docstring · model · marks, arguments, schema,
-context, threads, tools, toolbox, results · budget, accounts · conversation, state · outcome,
-dossier, wording · events, bus · checkpoint, journal, ownership · agent, work, active_time, services
-· session · preparing, executing, asking, calling · life · inspection, retention · pool, sessions,
+Files, each using only those before it: text, secrets, scrub, docstring · model · marks, arguments, schema,
+context, threads, tools, toolbox, results, closing · budget, accounts · conversation, state · outcome,
+dossier, wording · events, bus, upstreams, alerts · checkpoint, journal, ownership · agent, work, active_time, services
+· session · gate, preparing, executing, asking, calling · life · inspection, retention · pool, sessions,
 late, keeper · naming, handle, runtime.
 """
 
 from .events import (
     AlertRaised,
+    BreakerClosed,
+    BreakerHalfOpen,
+    BreakerOpened,
     BudgetSoft,
     CallFinished,
     CallLate,
@@ -33,6 +36,7 @@ from .events import (
     SessionResumed,
     SessionStarted,
     SessionStopped,
+    UpstreamHeld,
     event_to_data,
 )
 from .model import AssistantMessage, Message, NoteMessage, ToolMessage, ToolSchema, UserMessage
@@ -40,6 +44,9 @@ from .model import AssistantMessage, Message, NoteMessage, ToolMessage, ToolSche
 __all__ = [
     "AlertRaised",
     "AssistantMessage",
+    "BreakerClosed",
+    "BreakerHalfOpen",
+    "BreakerOpened",
     "BudgetSoft",
     "CallFinished",
     "CallLate",
@@ -64,6 +71,7 @@ __all__ = [
     "SessionStopped",
     "ToolMessage",
     "ToolSchema",
+    "UpstreamHeld",
     "UserMessage",
     "event_to_data",
 ]

@@ -1,15 +1,25 @@
 """A session asks its model: budget first, one whole answer or none, every attempt booked."""
 
 from functools import partial
+from typing import assert_never
 
 import msgspec
 
-from ..stores.records import Answered, Noted, Retried, Usage
+from ..stores.records import Answered, Noted, Usage
+from ..supervisor.breaker import verdict_of
 from ..supervisor.classify import classify
-from ..supervisor.decide import HandOver, History, Retry, decide
+from ..supervisor.decide import (
+    Conclude,
+    Correct,
+    HandOver,
+    History,
+    PassThrough,
+    Retry,
+    decide,
+)
 from ..supervisor.failure import MODEL_TRAITS, Failure
 from .budget import COST_USD, MODEL_CALLS, RETRIES, TOKENS, Amounts, Refusal, Reservation
-from .dossier import Trouble, over_budget
+from .dossier import Trouble, alert_of, over_budget
 from .events import (
     BudgetSoft,
     ModelAnswered,
@@ -18,10 +28,12 @@ from .events import (
     ModelSuperseded,
     RetryScheduled,
 )
+from .gate import Entered, Held, enter
 from .model import ModelReply, ModelRequest, Prices
 from .session import Session
-from .wording import cleaned, encodable, encodable_call
-from .work import CutOff, Work, pause
+from .state import CONCLUDE
+from .wording import cleaned, encodable, encodable_call, refused_request, retried
+from .work import CutOff, Superseded, Work, pause
 
 OUTPUT_TOKENS_MAX = 4096
 """What one answer is taken to need at most, for a model that does not say."""
@@ -41,6 +53,7 @@ class Asking:
         self._output_max: int = getattr(model, "output_tokens_max", None) or OUTPUT_TOKENS_MAX
         self._name: str = getattr(model, "name", type(model).__name__)
         self._streamed = False
+        self._concluding = False
         limits = session.account.limits
         self._metered = limits("tokens") or limits("cost_usd")
         self._answer_max = self._output_max
@@ -50,27 +63,48 @@ class Asking:
         """Get the model's next message; the trouble it is, where there is none."""
         session = self._session
         self._tell_soft_limits()
+        self._concluding = False
         started = session.services.clock.now()
         attempt = 1
+        last: Failure | None = None
         while True:
-            if not session.owned:
-                await session.ensure_owned()
-            reserved = self._reserve(first=attempt == 1)
-            if isinstance(reserved, Refusal):
-                return over_budget(reserved, "ask the model")
-            self._take_number()
-            try:
-                reply = await self._attempt(attempt, reserved)
-            except CutOff:
-                return None  # the life settles it
-            except Exception as error:  # noqa: BLE001 - the boundary: whatever a client raises
-                trouble = await self._failed(error, attempt, started)
-                if trouble is not None or session.cut is not None:
-                    return trouble
-                attempt += 1
-            else:
-                self._take(reply)
-                return None
+            ticket = await self._enter(attempt, started, last)
+            if ticket is None or isinstance(ticket, Trouble):
+                return ticket
+            with ticket:
+                answer = await self._attempt(attempt, ticket)
+            match answer:
+                case ModelReply():
+                    self._take(answer)
+                    return None
+                case Failure():
+                    trouble = await self._failed(answer, attempt, started)
+                    if trouble is not None or session.cut is not None or self._concluding:
+                        return trouble
+                    attempt += 1
+                    last = answer
+                case _:
+                    return answer
+
+    async def _enter(
+        self, attempt: int, started: float, last: Failure | None
+    ) -> Entered | Trouble | None:
+        """Wait until the model may be asked; None if the session was cut off meanwhile."""
+        session = self._session
+        policy = session.services.policies.of(session.installed.name)
+        entered = await enter(
+            session,
+            self._work,
+            self._name,
+            subject=f"model {self._name}",
+            repeat=attempt > 1,
+            since=started,
+            time_budget_s=policy.transient.time_budget_s,
+        )
+        if not isinstance(entered, Held):
+            return entered
+        elapsed_s = session.services.clock.now() - started
+        return self._trouble(HandOver("blocked", entered.detail), last, attempt - 1, elapsed_s)
 
     def note(self, text: str, *, about: str) -> None:
         """Tell the model something, from the runtime."""
@@ -118,7 +152,31 @@ class Asking:
 
     # ------------------------------------------------------------ one attempt
 
-    async def _attempt(self, attempt: int, reserved: Reservation) -> ModelReply:
+    async def _attempt(
+        self, attempt: int, ticket: Entered
+    ) -> ModelReply | Failure | Trouble | None:
+        """Make one attempt: the answer, the failure to decide on, or the end; None: cut off."""
+        session = self._session
+        if not session.owned:
+            await session.ensure_owned()
+        reserved = self._reserve(first=attempt == 1)
+        if isinstance(reserved, Refusal):
+            return over_budget(reserved, "ask the model")
+        self._take_number()
+        try:
+            reply = await self._request_once(attempt, reserved)
+        except CutOff:
+            return None  # the life settles it
+        except Superseded:
+            raise
+        except Exception as error:  # noqa: BLE001 - the boundary: whatever a client raises
+            failure = cleaned(classify(error, traits=MODEL_TRAITS), session.services.mask)
+            ticket.verdict = verdict_of(failure)
+            return failure
+        ticket.verdict = "up"
+        return reply
+
+    async def _request_once(self, attempt: int, reserved: Reservation) -> ModelReply:
         session = self._session
         request = self._request(attempt)
         session.emit(ModelAsked(session_id=session.id, at_ms=session.now_ms(), attempt=attempt))
@@ -203,7 +261,7 @@ class Asking:
             )
         )
 
-    async def _failed(self, error: Exception, attempt: int, started: float) -> Trouble | None:
+    async def _failed(self, failure: Failure, attempt: int, started: float) -> Trouble | None:
         """Decide on a failed attempt; None once it is time for the next."""
         session = self._session
         services = session.services
@@ -211,40 +269,47 @@ class Asking:
             session.emit(
                 ModelSuperseded(session_id=session.id, at_ms=session.now_ms(), attempt=attempt)
             )
-        failure = cleaned(classify(error, traits=MODEL_TRAITS), services.mask)
         elapsed_s = services.clock.now() - started
-        history = History(attempts=attempt, elapsed_s=elapsed_s)
+        history = History(
+            attempts=attempt,
+            elapsed_s=elapsed_s,
+            conclusions=session.state.conclusions.get(failure.error_class, 0),
+        )
         policy = services.policies.of(session.installed.name)
         directive = decide(failure, MODEL_TRAITS, history, policy, services.roll())
+        session.journal.ride(retried(self._n, -1, attempt, failure, directive, elapsed_s=elapsed_s))
         match directive:
             case Retry(delay_s):
                 await self._wait(failure, attempt, delay_s, elapsed_s)
                 return None
-            case HandOver(reason, detail):
-                pass
+            case Conclude():
+                self.note(refused_request(failure), about=f"{CONCLUDE}{failure.error_class}")
+                self._concluding = True
+                return None
+            case HandOver():
+                return self._trouble(directive, failure, attempt, elapsed_s)
+            case Correct() | PassThrough():
+                # Nobody can amend a request but its program, and nobody here cancelled it.
+                detail = f"the model request failed: {failure.error_class}"
+                return self._trouble(HandOver("unknown", detail), failure, attempt, elapsed_s)
             case _:
-                reason, detail = "unknown", f"the model request failed: {failure.error_class}"
+                assert_never(directive)
+
+    def _trouble(
+        self, directive: HandOver, failure: Failure | None, attempts: int, elapsed_s: float
+    ) -> Trouble:
         return Trouble(
-            reason=reason,
-            detail=detail,
+            reason=directive.reason,
+            detail=directive.detail,
             step="ask the model",
-            input=f"{len(session.state.conversation)} messages to {self._name}",
+            input=f"{len(self._session.state.conversation)} messages to {self._name}",
             failure=failure,
-            tried=(f"{attempt} attempts over {elapsed_s:.1f} s",) if attempt > 1 else (),
+            tried=(f"{attempts} attempts over {elapsed_s:.1f} s",) if attempts > 1 else (),
+            alert=alert_of(directive, f"model {self._name}"),
         )
 
     async def _wait(self, failure: Failure, attempt: int, delay_s: float, elapsed_s: float) -> None:
         session = self._session
-        retried = Retried(
-            self._n,
-            -1,
-            attempt,
-            failure.error_class.value,
-            delay_s,
-            elapsed_s,
-            failure.message,
-        )
-        session.journal.ride(retried)
         session.emit(
             RetryScheduled(
                 session_id=session.id,

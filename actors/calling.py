@@ -125,6 +125,7 @@ class Calling:
             ended.digest,
             still_running=ended.still_running,
             spent=session.spent(),
+            closes=ended.closes,
         )
         session.emit(
             CallFinished(

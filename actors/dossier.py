@@ -2,7 +2,7 @@
 
 from msgspec import Struct
 
-from ..supervisor.decide import Reason
+from ..supervisor.decide import HandOver, Reason
 from ..supervisor.failure import Failure
 from .budget import Account, Refusal
 from .outcome import Dossier, DoubtfulCall, HandedOver
@@ -24,6 +24,13 @@ OPTIONS: dict[str, tuple[str, ...]] = {
 DEFAULT_OPTIONS = ("send a message to go on", "cancel the session")
 
 
+class Alert(Struct, frozen=True):
+    """That somebody has to mend something: what it is about, and in what time it is told once."""
+
+    about: str
+    every_s: float
+
+
 class Trouble(Struct, frozen=True, kw_only=True):
     """Why a session must be handed over, as it was found out.
 
@@ -37,6 +44,13 @@ class Trouble(Struct, frozen=True, kw_only=True):
     failure: Failure | None = None
     tried: tuple[str, ...] = ()
     inherited: bool = False
+    alert: Alert | None = None
+
+
+def alert_of(directive: HandOver, about: str) -> Alert | None:
+    """Return the alert that a directive asks for, about an upstream, a tool or a model."""
+    every_s = directive.alert_every_s
+    return None if every_s is None else Alert(about, every_s)
 
 
 def over_budget(limit: Refusal, step: str) -> Trouble:

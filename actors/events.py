@@ -135,6 +135,35 @@ class RetryScheduled(_Event, frozen=True, tag="retry.scheduled"):
     level = "warning"
 
 
+class UpstreamHeld(_Event, frozen=True, tag="upstream.held"):
+    """A call or request waits ``wait_s`` seconds before it may go out: its upstream is spared."""
+
+    subject: str
+    upstream: str
+    wait_s: float
+
+
+class BreakerOpened(_Event, frozen=True, tag="breaker.opened"):
+    """An upstream failed too often: calls to it are held back, those of all sessions."""
+
+    upstream: str
+    level = "warning"
+
+
+class BreakerHalfOpen(_Event, frozen=True, tag="breaker.half_open"):
+    """One call tries whether the upstream answers again."""
+
+    upstream: str
+    level = "info"
+
+
+class BreakerClosed(_Event, frozen=True, tag="breaker.closed"):
+    """The upstream answers again: calls go through."""
+
+    upstream: str
+    level = "info"
+
+
 class BudgetSoft(_Event, frozen=True, tag="budget.soft"):
     """The soft share of a limit is used up; the model has been told."""
 
@@ -199,6 +228,10 @@ Event = (
     | CallLate
     | CheckpointStored
     | RetryScheduled
+    | UpstreamHeld
+    | BreakerOpened
+    | BreakerHalfOpen
+    | BreakerClosed
     | BudgetSoft
     | AlertRaised
     | SessionCompleted

@@ -2,21 +2,27 @@
 
 from functools import partial
 
-from ..stores.records import Intended, Retried
+from ..stores.records import Intended
+from ..supervisor.breaker import verdict_of
 from ..supervisor.classify import classify
-from ..supervisor.decide import Directive, History, Retry, decide
+from ..supervisor.decide import Conclude, Directive, HandOver, History, Retry, decide
 from ..supervisor.errors import ErrorClass
 from ..supervisor.failure import Failure
+from ..supervisor.policy import Policy
 from .agent import subsessions
 from .budget import TOOL_CALLS, Budget, Refusal
+from .closing import CannotTell, resources_of
 from .context import CallContext, calling
+from .dossier import Trouble
 from .events import CallStarted, RetryScheduled
+from .gate import Entered, Held, enter
 from .outcome import Outcome
 from .preparing import Ended, Prepared, end_failed, interrupted, spent
 from .results import render_result
 from .session import Session
 from .state import CallId
 from .threads import LateOutcome
+from .wording import cleaned, retried
 from .work import CutOff, Superseded, TimedOut, Work, pause
 
 
@@ -48,28 +54,103 @@ class Executing:
         clock = self._session.services.clock
         first_at = clock.now()
         attempt = call.attempt
+        failure: Failure | None = None
         while True:
-            refusal = self._book(again=attempt != call.attempt)
-            if refusal is not None:
-                return spent(refusal, call.step, call.digest)
-            await self._intend(call, attempt)
+            ticket = await self._enter(call, attempt, first_at, failure)
+            if isinstance(ticket, Ended):
+                return ticket
             now = _Attempt(clock.now(), (call.n, call.index), self._session.began)
-            self._session.active.enter()
-            try:
-                value = await self._run(call, attempt, now)
-                return self._succeeded(call, value, attempt, now)
-            except CutOff:
-                return self._cut_off(call, now)
-            except Superseded:
-                raise
-            except Exception as error:  # noqa: BLE001 - the tool boundary: whatever a body raises
-                failure = self._failure(error, call, now)
-            finally:
-                self._session.active.leave()
+            with ticket:
+                result = await self._attempt(call, attempt, now, ticket)
+            if isinstance(result, Ended):
+                return result
+            failure = result
             ended = await self._retry_or_end(call, failure, attempt, first_at, now)
             if ended is not None:
                 return ended
             attempt += 1
+
+    async def _enter(
+        self, call: Prepared, attempt: int, first_at: float, failure: Failure | None
+    ) -> Entered | Ended:
+        """Wait until the call's upstream may be asked, or end the call."""
+        policy = self._policy(call)
+        entered = await enter(
+            self._session,
+            self._work,
+            call.tool.marks.upstream,
+            subject=call.tool.name,
+            repeat=attempt > 1,
+            since=first_at,
+            time_budget_s=policy.transient.time_budget_s,
+        )
+        now = _Attempt(first_at, (call.n, call.index), self._session.began)
+        if entered is None:
+            return self._cut_off(call, now)
+        if isinstance(entered, Held):
+            return self._held(call, attempt, first_at, failure, entered)
+        return entered
+
+    def _held(
+        self, call: Prepared, attempt: int, first_at: float, failure: Failure | None, held: Held
+    ) -> Ended:
+        """End a call whose upstream will not be asked in time."""
+        directive = HandOver("blocked", held.detail)
+        clock = self._session.services.clock
+        now = _Attempt(first_at, (call.n, call.index), self._session.began)
+        if failure is not None:
+            now.entered = True
+        elif call.attempt > 1 and not call.traits.safe_to_retry:
+            # An earlier life began it, and whether that took effect is still not known.
+            directive = HandOver("in_doubt", f"{held.detail}; an earlier attempt is in doubt")
+            return interrupted(call.digest, safe=False, trouble=self._trouble(call, directive))
+        else:
+            failure = Failure(
+                error_class=ErrorClass.TRANSIENT,
+                message=held.detail,
+                type_name="Held",
+                may_have_executed="no",
+            )
+        elapsed_s = clock.now() - first_at
+        return self._end_failed(call, failure, directive, attempt - 1 or 1, elapsed_s, now)
+
+    async def _attempt(
+        self, call: Prepared, attempt: int, now: _Attempt, ticket: Entered
+    ) -> Ended | Failure:
+        """Make one attempt: how the call ended, or the failure to decide on."""
+        session = self._session
+        refusal = self._book(again=attempt != call.attempt)
+        if refusal is not None:
+            return spent(refusal, call.step, call.digest)
+        await self._intend(call, attempt)
+        now.began_at = session.services.clock.now()
+        session.active.enter()
+        try:
+            value = await self._run(call, attempt, now)
+        except CutOff:
+            return self._cut_off(call, now)
+        except Superseded:
+            raise
+        except Exception as error:  # noqa: BLE001 - the tool boundary: whatever a body raises
+            failure = self._failure(error, call, now)
+            # A body that never ran says nothing of what it would have asked.
+            ticket.verdict = verdict_of(failure) if now.entered else "nothing"
+            return failure
+        finally:
+            session.active.leave()
+        ticket.verdict = "up"
+        return self._succeeded(call, value, attempt, now)
+
+    def _policy(self, call: Prepared) -> Policy:
+        return self._session.services.policies.of(self._session.installed.name, call.tool.name)
+
+    def _trouble(self, call: Prepared, directive: HandOver) -> Trouble:
+        return Trouble(
+            reason=directive.reason,
+            detail=directive.detail,
+            step=call.step,
+            input=self._session.services.mask(call.text),
+        )
 
     def _book(self, *, again: bool) -> Refusal | None:
         account = self._session.account
@@ -213,44 +294,44 @@ class Executing:
         history = History(
             attempts=attempt,
             elapsed_s=elapsed_s,
-            corrections=session.state.corrections.get(call.tool.name, 0),
+            corrections=session.state.corrections_before(call.tool.name, call.n),
+            conclusions=session.state.conclusions.get(failure.error_class, 0),
         )
-        policy = services.policies.of(session.installed.name, call.tool.name)
-        directive = decide(failure, call.traits, history, policy, services.roll())
+        directive = decide(failure, call.traits, history, self._policy(call), services.roll())
+        self._record(call, failure, attempt, directive, elapsed_s)
         if not isinstance(directive, Retry):
             return self._end_failed(call, failure, directive, attempt, elapsed_s, now)
-        self._record_retry(call, failure, attempt, directive.delay_s, elapsed_s)
-        await pause(self._work, directive.delay_s)
-        if self._work.cut is not None:
-            return self._cut_off(call, now)
-        return None
-
-    def _record_retry(
-        self, call: Prepared, failure: Failure, number: int, wait_s: float, elapsed_s: float
-    ) -> None:
-        session = self._session
-        error_class = failure.error_class.value
-        message = session.services.mask(failure.message)
-        session.journal.ride(
-            Retried(call.n, call.index, number, error_class, wait_s, elapsed_s, message)
-        )
         session.emit(
             RetryScheduled(
                 session_id=session.id,
                 at_ms=session.now_ms(),
                 subject=call.tool.name,
-                number=number,
-                error_class=error_class,
-                wait_s=wait_s,
+                number=attempt,
+                error_class=failure.error_class.value,
+                wait_s=directive.delay_s,
                 elapsed_s=elapsed_s,
             )
+        )
+        await pause(self._work, directive.delay_s)
+        if self._work.cut is not None:
+            return self._cut_off(call, now)
+        return None
+
+    def _record(
+        self, call: Prepared, failure: Failure, number: int, directive: Directive, elapsed_s: float
+    ) -> None:
+        """Keep the failed attempt for people: what it was taken for, and what followed."""
+        session = self._session
+        failure = cleaned(failure, session.services.mask)
+        session.journal.ride(
+            retried(call.n, call.index, number, failure, directive, elapsed_s=elapsed_s)
         )
 
     def _end_failed(
         self,
         call: Prepared,
         failure: Failure,
-        directive: Directive | None,
+        directive: Directive,
         attempt: int,
         elapsed_s: float,
         now: _Attempt,
@@ -261,12 +342,26 @@ class Executing:
             failure,
             call.traits,
             name=call.tool.name,
+            n=call.n,
             step=call.step,
             input=call.text,
+            about=call.tool.marks.upstream or call.tool.name,
             directive=directive,
+            closes=self._closes(call) if isinstance(directive, Conclude) else (),
             attempts=attempt,
             elapsed_s=elapsed_s,
             digest=call.digest,
             ran=now.entered,
             still_running=timed_out and now.entered and not call.tool.is_async,
         )
+
+    def _closes(self, call: Prepared) -> tuple[str, ...]:
+        """Name what no write may touch after this call was refused for good."""
+        try:
+            return (
+                resources_of(call.tool, call.arguments) if call.tool.marks.effect == "write" else ()
+            )
+        except CannotTell as error:
+            text = f"{error}: other ways to the same effect stay open"
+            self._session.services.alerts.due(f"resource {call.tool.name}", text, 60.0)
+            return ()

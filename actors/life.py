@@ -21,9 +21,6 @@ from .session import Session
 from .state import AskModel, Finish, Rest, RunCall, next_step
 from .work import Cut, Superseded, Work
 
-ALERTING = frozenset({"permission", "bug"})
-"""Reasons that concern more than this session: somebody has to mend something."""
-
 CUT_ANSWERS_MAX = 3
 """Answers in a row that end at the output limit before a person is asked."""
 
@@ -108,10 +105,19 @@ class Life:
         if trouble.inherited and isinstance(session.state.conversation.last, UserMessage):
             # The user has spoken since the call was cut off; the question stays open beside it.
             return None
-        if trouble.reason in ALERTING:
-            text = f"{trouble.step}: {trouble.detail}"
-            session.emit(AlertRaised(session_id=session.id, at_ms=session.now_ms(), text=text))
+        self._raise_alert(trouble)
         return session.handed_over(trouble)
+
+    def _raise_alert(self, trouble: Trouble) -> None:
+        """Say that somebody has to mend something, once for all sessions that meet it."""
+        session, alert = self._session, trouble.alert
+        if alert is None:
+            return
+        failure = trouble.failure
+        said = f": {failure.message[:200]}" if failure and failure.message else ""
+        text = f"{alert.about}: {trouble.detail}{said} (first met by session {session.id})"
+        if session.services.alerts.due(f"{trouble.reason} {alert.about}", text, alert.every_s):
+            session.emit(AlertRaised(session_id=session.id, at_ms=session.now_ms(), text=text))
 
     def _as_it_was(self) -> Outcome:
         outcome = self._session.state.outcome

@@ -38,7 +38,7 @@ class Marks(Struct, frozen=True, kw_only=True):
     compensate: Callable[..., Any] | None = None
     undo: Undo = "keep"
     danger: str | None = None
-    resource: str | Callable[..., str] | None = None
+    resource: str | Callable[..., str | Sequence[str]] | None = None
     success: Callable[[Any], bool] | None = None
     upstream: str | None = None
     timeout_s: float | None = None
@@ -159,14 +159,14 @@ def _word(name: str, mark: str, value: Any) -> str | None:
     raise UsageError(f"tool {name!r}: {mark}={value!r} must be a word, or left out")
 
 
-def _resource(name: str, value: Any) -> str | Callable[..., str] | None:
+def _resource(name: str, value: Any) -> str | Callable[..., str | Sequence[str]] | None:
     if value is None or (isinstance(value, str) and value.strip()):
         return value
     if callable(value):
-        return cast(Callable[..., str], value)
+        return cast(Callable[..., str | Sequence[str]], value)
     raise UsageError(
         f"tool {name!r}: resource={value!r} must be text, or a function of the tool's arguments "
-        "that returns text"
+        "that returns text, or a list of texts"
     )
 
 

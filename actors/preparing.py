@@ -11,8 +11,9 @@ from ..supervisor.failure import Failure, Traits
 from ..supervisor.policy import Policy
 from .arguments import digest
 from .budget import INDEX, Refusal
+from .closing import closed_resource
 from .conversation import Turn
-from .dossier import Trouble, over_budget
+from .dossier import Trouble, alert_of, over_budget
 from .session import Session
 from .state import CallEntry
 from .tools import AnyTool
@@ -51,6 +52,7 @@ class Ended(Struct, frozen=True, kw_only=True):
     value_type: str | None = None
     digest: str = ""
     still_running: bool = False
+    closes: tuple[str, ...] = ()
     trouble: Trouble | None = None
 
 
@@ -94,7 +96,7 @@ class Preparing:
         except InvalidArgument as error:
             return self._refused(n, index, turn, error)
         named = self._named(tool, call.arguments)
-        closed = self._closed(named)
+        closed = self._closed(n, index, tool, call.arguments, arguments, named)
         if closed is not None:
             return closed
         return Prepared(
@@ -116,16 +118,44 @@ class Preparing:
             return digest(tool.name, arguments)
         return ""
 
-    def _closed(self, named: str) -> Ended | None:
-        """Refuse a call whose equal is in doubt, or was refused for good."""
+    def _closed(
+        self,
+        n: int,
+        index: int,
+        tool: AnyTool,
+        text: str,
+        arguments: dict[str, object],
+        named: str,
+    ) -> Ended | None:
+        """Refuse a call whose equal is in doubt, and whatever reaches what was refused for good."""
         state = self._session.state
         if named and any(entry.digest == named for entry in state.in_doubt.values()):
             why = "an equal call is in doubt; whether it took effect is not known yet"
             return _closed(why, IN_DOUBT, named)
         if named and named in state.rejected:
-            why = "an equal call was refused for good; report that as your answer"
-            return _closed(why, ErrorClass.BUSINESS_REJECTED.value, named)
-        return None
+            why = "an equal call was refused for good"
+        else:
+            found = closed_resource(tool, arguments, state.closed)
+            if found is None:
+                return None
+            why = found
+        failure = Failure(
+            error_class=ErrorClass.BUSINESS_REJECTED,
+            message=not_started(why),
+            type_name="Closed",
+            may_have_executed="no",
+        )
+        step = f"call {n}.{index} {tool.name}"
+        return end_failed(
+            self._session,
+            failure,
+            Traits(),
+            name=tool.name,
+            n=n,
+            step=step,
+            input=text,
+            digest=named,
+        )
 
     def _refused(self, n: int, index: int, turn: Turn, error: InvalidArgument) -> Ended:
         call = turn.answered.calls[index]
@@ -138,7 +168,7 @@ class Preparing:
         )
         step = f"call {n}.{index} {call.name}"
         return end_failed(
-            self._session, failure, Traits(), name=call.name, step=step, input=call.arguments
+            self._session, failure, Traits(), name=call.name, n=n, step=step, input=call.arguments
         )
 
     # ------------------------------------------------------------ a call of an earlier life
@@ -212,9 +242,12 @@ def end_failed(
     traits: Traits,
     *,
     name: str,
+    n: int,
     step: str,
     input: str,
+    about: str = "",
     directive: Directive | None = None,
+    closes: tuple[str, ...] = (),
     attempts: int = 1,
     elapsed_s: float = 0.0,
     digest: str = "",
@@ -224,7 +257,10 @@ def end_failed(
     """Return how a failed call ends, by the directive for its failure."""
     failure = cleaned(failure, session.services.mask)
     if directive is None:
-        history = History(corrections=session.state.corrections.get(name, 0))
+        history = History(
+            corrections=session.state.corrections_before(name, n),
+            conclusions=session.state.conclusions.get(failure.error_class, 0),
+        )
         policy = session.services.policies.of(session.installed.name, name)
         directive = decide(failure, traits, history, policy, 0.0)
     if isinstance(directive, Correct):
@@ -241,15 +277,17 @@ def end_failed(
             input=session.services.mask(input),
             failure=failure,
             tried=tried,
+            alert=alert_of(directive, about or name),
         )
     return Ended(
-        content=failed(failure, directive),
+        content=failed(failure, directive, attempts),
         state=_state(failure, traits, directive, ran=ran),
         error_class=failure.error_class.value,
         attempts=attempts,
         elapsed_s=elapsed_s,
         digest=digest,
         still_running=still_running,
+        closes=closes,
         trouble=trouble,
     )
 
@@ -271,7 +309,9 @@ def _book_correction(session: Session) -> Refusal | None:
     return session.account.take(INDEX["corrections"])
 
 
-def interrupted(digest: str, *, safe: bool, still_running: bool = False) -> Ended:
+def interrupted(
+    digest: str, *, safe: bool, still_running: bool = False, trouble: Trouble | None = None
+) -> Ended:
     """Return the result of a call that was cut off after it may have begun."""
     return Ended(
         content=INTERRUPTED,
@@ -279,6 +319,7 @@ def interrupted(digest: str, *, safe: bool, still_running: bool = False) -> Ende
         error_class=ErrorClass.CANCELLED.value if safe else IN_DOUBT,
         digest=digest,
         still_running=still_running,
+        trouble=trouble,
     )
 
 

@@ -48,6 +48,7 @@ from ..supervisor.policy import Policies, Policy
 from ..supervisor.policy_file import load_policy
 from .accounts import Book, BudgetActor
 from .agent import Agent, InstalledAgent
+from .alerts import Alerts
 from .budget import Budget
 from .bus import log_event
 from .checkpoint import MAILBOX_MAX, CheckpointActor
@@ -64,6 +65,7 @@ from .services import Services
 from .session import Session
 from .sessions import Sessions, each_head
 from .threads import LateOutcome, RunningThread, Threads
+from .upstreams import Upstreams
 
 _log = structlog.get_logger("ukemi")
 
@@ -251,6 +253,8 @@ class Runtime:
             checkpoint=self._checkpoint,
             ownership=self._ownership,
             policies=self._policies,
+            upstreams=Upstreams(self._clock, self._policies),
+            alerts=Alerts(self._clock, self._keep_alert),
             roll=self._random.random,
             threads=self._threads,
             mask=Mask(self._secrets.values()),
@@ -440,9 +444,12 @@ class Runtime:
     def _reported(self, report: Report) -> None:
         _log_report(report)
 
-    def _alert(self, text: str) -> None:
+    def _keep_alert(self, text: str) -> None:
         self._alerts.append(text)
         del self._alerts[:-100]
+
+    def _alert(self, text: str) -> None:
+        self._keep_alert(text)
         log_event(AlertRaised(session_id="", at_ms=self._clock.wall_ms(), text=text))
 
 

@@ -9,12 +9,14 @@ from ..stores.base import Store
 from ..supervisor import Timers
 from ..supervisor.clock import Clock
 from ..supervisor.policy import Policies
+from .alerts import Alerts
 from .budget import Budget
 from .checkpoint import CheckpointActor
 from .outcome import Outcome
 from .ownership import Ownership
 from .secrets import Mask
 from .threads import LateOutcome, Threads
+from .upstreams import Upstreams
 
 SubSessions = Callable[[str, str, str, str, Budget | None], Coroutine[Any, Any, Outcome]]
 """Starts or finds a sub-session and waits for its outcome: parent, id, agent, task, budget."""
@@ -29,6 +31,8 @@ class Services(Struct, kw_only=True):
     checkpoint: CheckpointActor
     ownership: Ownership
     policies: Policies
+    upstreams: Upstreams
+    alerts: Alerts
     roll: Callable[[], float]
     threads: Threads
     mask: Mask

@@ -32,6 +32,9 @@ CallId = tuple[int, int]
 """A call's identity in its session: number of the assistant message, index in it."""
 
 INVALID_ARGUMENT = ErrorClass.INVALID_ARGUMENT.value
+CONCLUDE = "conclude:"
+"""Begins what a note is about where the model's own request was refused; its class follows."""
+
 REJECTIONS = frozenset({ErrorClass.BUSINESS_REJECTED.value, ErrorClass.CONTENT_REFUSED.value})
 
 
@@ -60,8 +63,10 @@ class SessionState:
         self.spent = Spent()
         self.status: SessionStatus = "running"
         self.outcome: dict[str, Any] | None = None
-        self.corrections: dict[str, int] = {}
+        self.corrections: dict[str, tuple[int, int]] = {}
         self.rejected: set[str] = set()
+        self.closed: dict[str, CallId] = {}
+        self.conclusions: dict[str, int] = {}
         self.concluding = False
         self.finish = "stop"
         self.notes: set[str] = set()
@@ -70,6 +75,11 @@ class SessionState:
     def in_doubt(self) -> dict[CallId, CallEntry]:
         """Calls whose effect is unknown."""
         return {call: entry for call, entry in self.ledger.items() if entry.in_doubt}
+
+    def corrections_before(self, tool: str, n: int) -> int:
+        """Rounds in a row, before message ``n``, in which the model had to amend a call of a tool."""
+        rounds, last = self.corrections.get(tool, (0, 0))
+        return rounds - 1 if last == n else rounds
 
     def apply(self, entry: JournalEntry) -> None:
         """Fold one journal entry in."""
@@ -96,6 +106,8 @@ class SessionState:
             case Noted():
                 self._count(entry.n)
                 self.notes.add(entry.about)
+                if entry.about.startswith(CONCLUDE):
+                    self._concluded(entry.about.removeprefix(CONCLUDE))
                 self.conversation.say(NoteMessage(entry.text), entry.n)
             case Retried():
                 pass  # a record for people; the attempt count is in the intent and the result
@@ -106,7 +118,12 @@ class SessionState:
     def _said(self, entry: Said) -> None:
         self._count(entry.n)
         self.conversation.say(UserMessage(entry.text), entry.n)
-        # A message of the user reopens the session and starts a new trajectory.
+        if self.status != "running":
+            # It had ended, and a person has said to go on: a new trajectory. What was said in the
+            # middle of one opens nothing that was refused in it.
+            self.rejected.clear()
+            self.closed.clear()
+            self.conclusions.clear()
         self.status, self.outcome = "running", None
         self.concluding = False
         self.corrections.clear()
@@ -131,15 +148,28 @@ class SessionState:
         self.spent = entry.spent
         self._ledger_result(call, asked, entry)
         if entry.error_class in REJECTIONS:
-            self.concluding = True
+            self._concluded(entry.error_class)
             self.rejected.add(entry.digest)
+            self.closed.update(dict.fromkeys(entry.closes, call))
+
+    def _concluded(self, error_class: str) -> None:
+        self.concluding = True
+        self.conclusions[error_class] = self.conclusions.get(error_class, 0) + 1
 
     def _count_correction(self, tool: str, entry: Resulted) -> None:
-        """Count calls the model had to amend in a row; a success of the tool ends its series."""
+        """Count rounds in a row in which the model had to amend a call of this tool.
+
+        Several calls of one message are one round: the model has not been told in between. A
+        success of the tool ends its series, except for what failed beside it.
+        """
+        rounds, last = self.corrections.get(tool, (0, 0))
         if entry.error_class == INVALID_ARGUMENT:
-            self.corrections[tool] = self.corrections.get(tool, 0) + 1
-        elif entry.state == "succeeded":
-            self.corrections.pop(tool, None)
+            self.corrections[tool] = (rounds + (last != entry.n), entry.n)
+        elif entry.state == "succeeded" and rounds:
+            if last == entry.n:
+                self.corrections[tool] = (1, last)
+            else:
+                del self.corrections[tool]
 
     def _ledger_result(self, call: CallId, asked: ToolCall, entry: Resulted) -> None:
         if entry.state != "in_doubt":

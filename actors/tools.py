@@ -3,7 +3,7 @@
 import functools
 import inspect
 import re
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Generic, NoReturn, ParamSpec, TypeVar, cast, final, overload
 
 from ..supervisor.errors import UsageError
@@ -165,7 +165,7 @@ def tool(
     compensate: Callable[..., Any] | None = None,
     undo: Undo | None = None,
     danger: str | None = None,
-    resource: str | Callable[..., str] | None = None,
+    resource: str | Callable[..., str | Sequence[str]] | None = None,
     success: Callable[[Any], bool] | None = None,
     upstream: str | None = None,
     timeout_s: float | None = None,

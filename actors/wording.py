@@ -1,12 +1,22 @@
 """What the model is told when a call has no ordinary result, and texts made fit to store. Pure."""
 
+from typing import assert_never
+
 import msgspec
 
-from ..stores.records import ToolCall
-from ..supervisor.decide import Conclude, Correct, Directive, HandOver
+from ..stores.records import Retried, ToolCall
+from ..supervisor.decide import Conclude, Correct, Directive, HandOver, PassThrough, Retry
 from ..supervisor.failure import Failure
+from .scrub import scrub
 from .secrets import Mask
 from .text import clean, is_hostile
+
+MESSAGE_MAX = 1_500
+"""Characters of an error's text that a model is given."""
+
+FIELD_MAX = 100
+FIELDS_MAX = 20
+EVIDENCE_MAX = 5
 
 INTERRUPTED = (
     "interrupted, effect unknown: the call was cut off and may or may not have taken effect. "
@@ -19,38 +29,90 @@ def not_started(why: str) -> str:
     return f"not started: {why}"
 
 
-def failed(failure: Failure, directive: Directive) -> str:
-    """Return what the model is told of a failure, and what it may do now."""
-    parts = [f"error ({failure.error_class}): {failure.message or failure.type_name}"]
+def failed(failure: Failure, directive: Directive, attempts: int = 1) -> str:
+    """Return what the model is told of a failure, and what it may do now: labelled lines, bounded."""
+    message = clipped(failure.message or failure.type_name or "no message")
+    lines = [f"error ({failure.error_class}): {message}"]
     if failure.fields:
-        parts.append(f"Arguments at fault: {', '.join(failure.fields)}.")
-    parts.append(_advice(directive))
-    return "\n".join(part for part in parts if part)
+        shown = [clipped(each, FIELD_MAX) for each in failure.fields[:FIELDS_MAX]]
+        more = len(failure.fields) - len(shown)
+        lines.append(f"arguments at fault: {', '.join(shown)}{f' and {more} more' if more else ''}")
+    if attempts > 1:
+        lines.append(f"attempts: {attempts} made, none left")
+    if isinstance(directive, Correct) and directive.left is not None:
+        lines.append(f"corrections left: {directive.left}")
+    lines.append(f"advice: {_advice(directive, failure)}")
+    return "\n".join(lines)
 
 
-def _advice(directive: Directive) -> str:
+def _advice(directive: Directive, failure: Failure) -> str:
     match directive:
-        case Correct(None):
-            return "Correct the arguments and call again."
-        case Correct(left):
-            return f"Correct the arguments and call again; {left} corrections are left."
+        case Correct():
+            return "correct the arguments and call again"
         case Conclude():
             return (
-                "This was refused for good. Do not try it again or work round it; "
-                'report "blocked, because ..." as your answer.'
+                "this was refused for good; do not try it again or work round it, other tools and "
+                'arguments for the same aim included; report "blocked, because ..." as your answer'
             )
         case HandOver(reason):
-            return f"A person has been asked ({reason})."
+            return f"none is needed from you; a person has been asked ({reason})"
+        case Retry():
+            return "none is needed from you; the call is repeated"
+        case PassThrough():
+            ran = "it did not run" if failure.may_have_executed == "no" else "it may have run"
+            return f"the call was cancelled from outside; {ran}; call again if it is still wanted"
         case _:
-            return ""
+            assert_never(directive)
+
+
+def refused_request(failure: Failure) -> str:
+    """Return the note for a model whose own request was refused for its content or by a rule."""
+    message = clipped(failure.message or failure.type_name or "no message")
+    return (
+        f"Your last request was refused ({failure.error_class}): {message}\n"
+        'Do not try to get round it. Report "blocked, because ..." as your answer.'
+    )
+
+
+def clipped(text: str, limit: int = MESSAGE_MAX) -> str:
+    """Return head and tail of a text that is too long for a model to be given whole."""
+    if len(text) <= limit:
+        return text
+    tail = limit // 4
+    left_out = len(text) - limit
+    return f"{text[: limit - tail]} [... {left_out} characters left out ...] {text[-tail:]}"
+
+
+def retried(
+    n: int, index: int, number: int, failure: Failure, directive: Directive, *, elapsed_s: float
+) -> Retried:
+    """Return the record of a failed attempt; the failure has been cleaned."""
+    return Retried(
+        n,
+        index,
+        number,
+        failure.error_class.value,
+        directive.delay_s if isinstance(directive, Retry) else 0.0,
+        elapsed_s,
+        clipped(failure.message),
+        directive=tag_of(directive),
+        detail=directive.detail if isinstance(directive, HandOver) else "",
+        retry_after=failure.retry_after,
+        evidence=failure.evidence[:EVIDENCE_MAX],
+    )
+
+
+def tag_of(directive: Directive) -> str:
+    """Return the directive's name as it is stored and shown."""
+    return str(directive.__struct_config__.tag)
 
 
 def cleaned(failure: Failure, mask: Mask) -> Failure:
-    """Take secrets, and what cannot be stored, out of a failure's text."""
+    """Take secrets, known or by the look of them, and what cannot be stored, out of a failure."""
     return msgspec.structs.replace(
         failure,
-        message=mask(encodable(failure.message)),
-        traceback=mask(encodable(failure.traceback)),
+        message=scrub(mask(encodable(failure.message))),
+        traceback=scrub(mask(encodable(failure.traceback))),
     )
 
 

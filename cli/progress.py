@@ -12,6 +12,9 @@ from msgspec import Struct
 
 from ..actors.events import (
     AlertRaised,
+    BreakerClosed,
+    BreakerHalfOpen,
+    BreakerOpened,
     BudgetSoft,
     CallFinished,
     CallLate,
@@ -32,6 +35,7 @@ from ..actors.events import (
     SessionResumed,
     SessionStarted,
     SessionStopped,
+    UpstreamHeld,
 )
 from .terminal import Colour, Terminal, amount, duration, fit, one_line, width_left
 
@@ -66,6 +70,8 @@ def event_words(event: Event) -> tuple[str, Colour | None] | None:
             return f"stopped ({event.outcome.reason})", "grey"
         case RetryScheduled() | BudgetSoft() | AlertRaised() | EventsDropped():
             return _warning_words(event)
+        case UpstreamHeld() | BreakerOpened() | BreakerHalfOpen() | BreakerClosed():
+            return _upstream_words(event)
 
 
 def _answered(event: ModelAnswered) -> str:
@@ -121,6 +127,21 @@ def _warning_words(
             return f"alert: {event.text}", "red"
         case EventsDropped():
             return f"{event.count} events were not shown", "grey"
+
+
+def _upstream_words(
+    event: UpstreamHeld | BreakerOpened | BreakerHalfOpen | BreakerClosed,
+) -> tuple[str, Colour | None]:
+    match event:
+        case UpstreamHeld():
+            wait = duration(event.wait_s)
+            return f"{event.subject}: waits {wait} for {event.upstream}", "grey"
+        case BreakerOpened():
+            return f"{event.upstream} fails too often: calls are held back", "red"
+        case BreakerHalfOpen():
+            return f"{event.upstream} is tried again", "yellow"
+        case BreakerClosed():
+            return f"{event.upstream} answers again", "green"
 
 
 # ---------------------------------------------------------------- the live line

@@ -136,6 +136,7 @@ class Resulted(Entry, frozen=True, tag="result"):
 
     ``content`` is what the model sees, bounded. ``blob`` is the digest of the full text where it
     was too long to keep here, ``value_type`` the type a structured result had in the tool.
+    ``closes`` names what no write may touch any more in this trajectory, after a refusal for good.
     """
 
     n: int
@@ -152,6 +153,7 @@ class Resulted(Entry, frozen=True, tag="result"):
     replayed: bool = False
     still_running: bool = False
     spent: Spent = Spent()
+    closes: tuple[str, ...] = ()
 
 
 class Late(Entry, frozen=True, tag="late"):
@@ -164,7 +166,12 @@ class Late(Entry, frozen=True, tag="late"):
 
 
 class Retried(Entry, frozen=True, tag="retry"):
-    """An attempt failed and another follows. ``index`` is -1 for a model request."""
+    """An attempt failed: what it was taken for, from what, and what followed.
+
+    ``index`` is -1 for a model request. ``directive`` is what followed: another attempt after
+    ``wait_s`` seconds (retry), or the end of the attempts, for the reason in ``detail``.
+    ``retry_after`` is the wait that the other side asked for, in seconds.
+    """
 
     n: int
     index: int
@@ -173,6 +180,10 @@ class Retried(Entry, frozen=True, tag="retry"):
     wait_s: float
     elapsed_s: float
     message: str = ""
+    directive: str = "retry"
+    detail: str = ""
+    retry_after: float | None = None
+    evidence: tuple[str, ...] = ()
 
 
 class Ended(Entry, frozen=True, tag="end"):

@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from .errors import ErrorClass
 from .failure import Failure, Traits
-from .policy import Policy, RetryPolicy
+from .policy import ConclusionPolicy, CorrectionPolicy, Policy, ReportPolicy, RetryPolicy
 
 Reason = Literal[
     "budget",
@@ -29,11 +29,13 @@ Reason = Literal[
 
 class History(Struct, frozen=True, kw_only=True):
     """What has been tried: attempts of this call (at least 1), seconds since its first attempt,
-    and corrections of this tool in a row."""
+    rounds in a row in which this tool had to be corrected, before this one, and how often in this
+    trajectory content was refused."""
 
     attempts: int = 1
     elapsed_s: float = 0.0
     corrections: int = 0
+    conclusions: int = 0
 
 
 class Retry(Struct, frozen=True, tag="retry"):
@@ -49,14 +51,15 @@ class Correct(Struct, frozen=True, tag="correct"):
 
 
 class Conclude(Struct, frozen=True, tag="conclude"):
-    """The model must report "blocked, because ..."; the effect stays closed."""
+    """The model must report "blocked, because ..."; the effect stays closed in this trajectory."""
 
 
 class HandOver(Struct, frozen=True, tag="hand_over"):
-    """A person decides."""
+    """A person decides; ``alert_every_s`` is set where it is an alert too, once in that time."""
 
     reason: Reason
     detail: str
+    alert_every_s: float | None = None
 
 
 class PassThrough(Struct, frozen=True, tag="pass_through"):
@@ -72,6 +75,7 @@ def decide(
     """Return what happens next.
 
     Args:
+        policy: what holds for this tool of this agent; see `resolve`.
         roll: a number from 0 up to 1, drawn anew for each decision; spreads the waits.
     """
     match failure.error_class:
@@ -82,38 +86,56 @@ def decide(
         case ErrorClass.IN_DOUBT_TIMEOUT:
             return _retry(failure, traits, history, policy.in_doubt_timeout, roll)
         case ErrorClass.INVALID_ARGUMENT:
-            return _correct(history, policy)
-        case ErrorClass.BUSINESS_REJECTED | ErrorClass.CONTENT_REFUSED:
-            return Conclude()
+            return _correct(failure, traits, history, policy.invalid_argument)
+        case ErrorClass.BUSINESS_REJECTED:
+            return _conclude(history, policy.business_rejected)
+        case ErrorClass.CONTENT_REFUSED:
+            return _conclude(history, policy.content_refused)
         case ErrorClass.CANCELLED:
-            return PassThrough()
-        case ErrorClass.PERMISSION_DENIED:
-            return HandOver("permission", "a right, a key or a setting is missing")
+            return _passed(failure, traits)
         case ErrorClass.PLANNING:
             return HandOver("planning", "the agent makes no progress")
+        case ErrorClass.PERMISSION_DENIED:
+            detail = "a right, a key, a quota or a setting is missing"
+            return _report("permission", detail, policy.permission_denied)
         case ErrorClass.CONTEXT_OVERFLOW:
-            return HandOver("context", "the conversation is larger than the model takes")
+            detail = "the conversation, or one request, is larger than the model takes"
+            return _report("context", detail, policy.context_overflow)
         case ErrorClass.BUG:
-            return HandOver("bug", "a fault in a program")
+            return _report("bug", "a fault in a program", policy.bug)
         case ErrorClass.RESOURCE_EXHAUSTED:
-            return HandOver("bug", "this machine is out of a resource")
+            detail = "this machine is out of a resource"
+            return _report("bug", detail, policy.resource_exhausted)
         case ErrorClass.UNKNOWN:
-            return HandOver("unknown", "an error nobody recognises is never retried")
+            detail = "an error nobody recognises is never retried"
+            return _report("unknown", detail, policy.unknown)
         case _:
             assert_never(failure.error_class)
+
+
+def in_doubt(failure: Failure, traits: Traits) -> bool:
+    """Tell whether a call may have taken effect and must not run again to find out."""
+    return failure.may_have_executed != "no" and not traits.repeatable
+
+
+def _doubt() -> Directive:
+    return HandOver("in_doubt", "the call may have taken effect and is not safe to repeat")
 
 
 def _retry(
     failure: Failure, traits: Traits, history: History, policy: RetryPolicy, roll: float
 ) -> Directive:
-    if failure.may_have_executed != "no" and not traits.repeatable:
-        return HandOver("in_doubt", "the call may have taken effect and is not safe to repeat")
+    if in_doubt(failure, traits):
+        return _doubt()
     if policy.attempts_max is not None and history.attempts >= policy.attempts_max:
-        return HandOver("blocked", f"{history.attempts} attempts failed")
+        return HandOver("blocked", f"attempts: {history.attempts} failed, and no more are allowed")
     delay_s = wait_s(failure.retry_after, history.attempts, policy, roll)
-    if policy.time_budget_s is not None and history.elapsed_s + delay_s > policy.time_budget_s:
+    end_s = history.elapsed_s + delay_s
+    if policy.time_budget_s is not None and end_s > policy.time_budget_s:
         return HandOver(
-            "blocked", f"the next wait of {delay_s:.1f} s is past {policy.time_budget_s:g} s"
+            "blocked",
+            f"time budget: after the next wait of {delay_s:.1f} s, {end_s:.1f} s would have passed "
+            f"of {policy.time_budget_s:g} s",
         )
     return Retry(delay_s)
 
@@ -121,18 +143,41 @@ def _retry(
 def wait_s(retry_after: float | None, attempts: int, policy: RetryPolicy, roll: float) -> float:
     """Return the wait before the next attempt, in seconds.
 
-    Exponential with equal jitter: half of the capped delay is fixed, half is drawn, so the waits
-    still spread at the cap. The server's own wait is a floor, with the drawn part on top.
+    Exponential up to the cap, where a share of each delay is drawn by chance, so that the waits
+    still spread at the cap. The server's own wait is a floor, with the drawn part on top: a hint
+    may lengthen the wait and never shortens it.
     """
     doubled = policy.delay_s_first * 2.0 ** min(attempts - 1, 60)
     capped = min(doubled, policy.delay_s_max)
-    return max(capped / 2, retry_after or 0.0) + capped / 2 * roll
+    drawn = capped * policy.jitter
+    return max(capped - drawn, retry_after or 0.0) + drawn * roll
 
 
-def _correct(history: History, policy: Policy) -> Directive:
-    limit = policy.invalid_argument.corrections_max
+def _correct(
+    failure: Failure, traits: Traits, history: History, policy: CorrectionPolicy
+) -> Directive:
+    if in_doubt(failure, traits):
+        # Amended and sent again it might take effect twice.
+        return _doubt()
+    limit = policy.corrections_max
     if limit is None:
         return Correct(None)
     if history.corrections >= limit:
         return HandOver("planning", f"{history.corrections} corrections in a row did not help")
     return Correct(limit - history.corrections)
+
+
+def _conclude(history: History, policy: ConclusionPolicy) -> Directive:
+    limit = policy.conclusions_max
+    if limit is not None and history.conclusions >= limit:
+        return HandOver("blocked", f"refused {history.conclusions + 1} times")
+    return Conclude()
+
+
+def _passed(failure: Failure, traits: Traits) -> Directive:
+    """Nobody is at fault; but whether the call took effect must be known all the same."""
+    return _doubt() if in_doubt(failure, traits) else PassThrough()
+
+
+def _report(reason: Reason, detail: str, policy: ReportPolicy) -> Directive:
+    return HandOver(reason, detail, policy.alert_every_s if policy.alert else None)

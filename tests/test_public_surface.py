@@ -54,10 +54,10 @@ current tool CheckpointUnknown Fenced SessionDamaged SessionExists SessionOwned
 SessionUnknown StoreError StoreFailed StoreUnusable
 """
 ACTORS = """
-AlertRaised AssistantMessage BudgetSoft CallFinished CallLate CallStarted CallStuck
+AlertRaised AssistantMessage BreakerClosed BreakerHalfOpen BreakerOpened BudgetSoft CallFinished CallLate CallStarted CallStuck
 CheckpointStored Event EventsDropped Message MessageReceived ModelAnswered ModelAsked
 ModelPiece ModelSuperseded NoteMessage RetryScheduled SessionCompleted SessionHandedOver SessionRestarted
-SessionResumed SessionStarted SessionStopped ToolMessage ToolSchema UserMessage event_to_data
+SessionResumed SessionStarted SessionStopped ToolMessage ToolSchema UpstreamHeld UserMessage event_to_data
 """
 MODELS = """
 AnswerError AnthropicModel Hang OpenAIModel Pieces Reply Script ScriptExhausted ScriptedModel call

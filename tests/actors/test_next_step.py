@@ -134,11 +134,23 @@ def test_corrections_are_counted_in_a_row_and_per_tool() -> None:
     wrong = Resulted(2, 0, 1, "no", "refused", "invalid_argument")
     other = Resulted(2, 1, 2, "no", "refused", "invalid_argument")
     state = fold([*TURN, wrong, other])
-    assert state.corrections == {"alpha": 1, "beta": 1}
+    assert [state.corrections_before(tool, 3) for tool in ("alpha", "beta")] == [1, 1]
     again: list[JournalEntry] = [Answered(3, calls=(A,), ledger=True), resulted(3, 0, 3)]
     for entry in again:
         state.apply(entry)
-    assert state.corrections == {"beta": 1}
+    assert [state.corrections_before(tool, 4) for tool in ("alpha", "beta")] == [0, 1]
+
+
+def test_calls_of_one_message_are_one_round_of_corrections() -> None:
+    """The model has not been told in between; and this round itself is not yet a round before."""
+    state = fold([Said(1, "go"), Answered(2, calls=(A, A, A), ledger=True)])
+    for index in range(2):
+        state.apply(Resulted(2, index, index + 1, "no", "refused", "invalid_argument"))
+        assert state.corrections_before("alpha", 2) == 0
+        assert state.corrections_before("alpha", 3) == 1
+    # What succeeded beside them does not undo that these failed.
+    state.apply(resulted(2, 2, 3))
+    assert state.corrections_before("alpha", 3) == 1
 
 
 def test_a_refusal_closes_the_call_until_the_user_speaks() -> None:
@@ -149,6 +161,24 @@ def test_a_refusal_closes_the_call_until_the_user_speaks() -> None:
     state.apply(Said(3, "another way, then"))
     assert not state.concluding
     assert state.rejected == {"d"}, "the refused effect itself stays closed"
+
+
+def test_a_refusal_closes_what_it_names_until_a_person_starts_the_session_again() -> None:
+    refused = Resulted(
+        2, 0, 1, "no", "failed", "business_rejected", digest="d", closes=("keys.txt",)
+    )
+    state = fold([*TURN, refused, resulted(2, 1, 2), Said(3, "hurry")])
+    assert state.closed == {"keys.txt": (2, 0)}
+    assert state.conclusions == {"business_rejected": 1}
+    state.apply(Ended("handed_over", {}))
+    state.apply(Said(4, "it is allowed now"))
+    assert not state.closed and not state.rejected and not state.conclusions
+
+
+def test_a_note_on_a_refused_request_concludes() -> None:
+    state = fold([Said(1, "go"), Noted(3, "refused", "conclude:content_refused")])
+    assert state.concluding
+    assert state.conclusions == {"content_refused": 1}
 
 
 def test_numbers_are_never_given_twice() -> None:

@@ -7,6 +7,9 @@ import pytest
 
 from ukemi.actors.events import (
     AlertRaised,
+    BreakerClosed,
+    BreakerHalfOpen,
+    BreakerOpened,
     BudgetSoft,
     CallFinished,
     CallLate,
@@ -27,6 +30,7 @@ from ukemi.actors.events import (
     SessionResumed,
     SessionStarted,
     SessionStopped,
+    UpstreamHeld,
 )
 from ukemi.actors.outcome import Completed, Dossier, HandedOver, Stopped
 from ukemi.cli.progress import Progress, event_words
@@ -77,6 +81,13 @@ WORDS: list[tuple[Event, str | None]] = [
         "budget steps of session s-1: 8 of 10 used",
     ),
     (AlertRaised(session_id="", text="look"), "alert: look"),
+    (
+        UpstreamHeld(session_id=S, subject="stock", upstream="shop", wait_s=5.0),
+        "stock: waits 5.0 s for shop",
+    ),
+    (BreakerOpened(session_id=S, upstream="shop"), "shop fails too often: calls are held back"),
+    (BreakerHalfOpen(session_id=S, upstream="shop"), "shop is tried again"),
+    (BreakerClosed(session_id=S, upstream="shop"), "shop answers again"),
     (SessionCompleted(session_id=S, outcome=Completed("done")), "completed"),
     (
         SessionHandedOver(session_id=S, outcome=HandedOver("bug", DOSSIER, "a fault")),

@@ -1,0 +1,79 @@
+"""Before a call goes out to an upstream: wait until it may, or learn that it will not."""
+
+from typing import Self
+
+from msgspec import Struct
+
+from ..supervisor.breaker import Verdict
+from .events import UpstreamHeld
+from .session import Session
+from .upstreams import Ticket
+from .work import Work, pause
+
+
+class Held(Struct, frozen=True):
+    """The wait for an upstream would outlast the time there is."""
+
+    detail: str
+
+
+class NoTicket:
+    """Stands for the ticket of a call that goes to no upstream."""
+
+    verdict: Verdict = "nothing"
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        pass
+
+
+Entered = Ticket | NoTicket
+
+
+async def enter(
+    session: Session,
+    work: Work,
+    upstream: str | None,
+    *,
+    subject: str,
+    repeat: bool,
+    since: float,
+    time_budget_s: float | None,
+) -> Entered | Held | None:
+    """Return once a call may go out; None if the session was cut off meanwhile.
+
+    Args:
+        since: when the call's first attempt was made, or would have been.
+        time_budget_s: no wait goes past this many seconds after that.
+    """
+    if upstream is None:
+        return NoTicket()
+    services = session.services
+    placed = False
+    while True:
+        answer = services.upstreams.enter(
+            upstream, session, services.roll(), repeat=repeat, placed=placed
+        )
+        if isinstance(answer, Ticket):
+            return answer
+        elapsed_s = services.clock.now() - since
+        if time_budget_s is not None and elapsed_s + answer.seconds > time_budget_s:
+            return Held(
+                f"time budget: {upstream} is not asked for another {answer.seconds:.1f} s, and "
+                f"{elapsed_s:.1f} of {time_budget_s:g} s are gone"
+            )
+        session.emit(
+            UpstreamHeld(
+                session_id=session.id,
+                at_ms=session.now_ms(),
+                subject=subject,
+                upstream=upstream,
+                wait_s=answer.seconds,
+            )
+        )
+        placed = answer.placed
+        await pause(work, answer.seconds)
+        if work.cut is not None:
+            return None
