@@ -57,8 +57,8 @@ class Reply(Generic[T]):
             await self._waiter
         finally:
             self._done = True
-        error, self._error = self._error, None
-        if error is not None:
+        if self._error is not None:
+            error, self._error = self._error, None
             raise error
         return cast(T, self._value)
 

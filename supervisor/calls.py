@@ -1,14 +1,13 @@
 """What one may ask of a supervisor; each call is a script that runs inside of its loop."""
 
 from collections.abc import Callable
-from functools import partial
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from .child import Child
+from .child import Child, Life
 from .events import Call, Waiting
-from .exits import Killed
+from .exits import Killed, StartTimedOut
 from .machine import Machine
 from .refusals import (
     AlreadyPresent,
@@ -23,7 +22,15 @@ from .refusals import (
     SupervisorGone,
 )
 from .rules import Activity, count
-from .specs import ChildSpec, ChildType, DynamicSpec, Spec, SupervisorSpec, check_childspecs
+from .specs import (
+    ChildSpec,
+    ChildType,
+    DynamicSpec,
+    Spec,
+    SupervisorSpec,
+    check_childspecs,
+    check_id,
+)
 
 Script = Callable[[Machine], Waiting[object]]
 # A child, and which life of it was started; 0 if the start was ignored.
@@ -52,8 +59,8 @@ class ChildCount(Struct, frozen=True, kw_only=True):
     workers: int
 
 
-def checked(machine: Machine, wanted: Spec | str) -> Spec:
-    """Return the specification of a new child."""
+def checked(machine: Machine, wanted: Spec | str) -> tuple[Spec, str]:
+    """Return the specification of a new child, and its id."""
     spec = machine.spec
     template = spec.template if isinstance(spec, DynamicSpec) else None
     if isinstance(wanted, str):
@@ -61,17 +68,19 @@ def checked(machine: Machine, wanted: Spec | str) -> Spec:
             raise InvalidSpec(
                 f"supervisor {machine.label!r} has no template; give start_child a specification"
             )
-        return replace(template, id=wanted)
+        check_id(wanted)
+        return template, wanted
     if template is not None:
         raise InvalidSpec(
             f"supervisor {machine.label!r} has a template; give start_child the id alone"
         )
-    return check_childspecs((wanted,), spec.auto_shutdown)[0]
+    return check_childspecs((wanted,), spec.auto_shutdown)[0], wanted.id
 
 
-def admit(machine: Machine, spec: Spec) -> Child:
+def admit(machine: Machine, wanted: Spec | str) -> Child:
     """Put a new child at the end of the list; it is not started yet."""
-    there = machine.kids.get(spec.id)
+    spec, id = checked(machine, wanted)
+    there = machine.kids.get(id)
     if there is not None:
         if there.activity is Activity.RUNNING or machine.dynamic:
             raise AlreadyStarted(there.path, there.n)
@@ -80,14 +89,13 @@ def admit(machine: Machine, spec: Spec) -> Child:
     children_max = limits.children_max if isinstance(limits, DynamicSpec) else None
     if children_max is not None and len(machine.kids) >= children_max:
         raise ChildLimitReached(machine.label, children_max)
-    child = Child(machine, spec)
-    machine.kids[spec.id] = child
+    child = machine.kids[id] = Child(machine, spec, id)
     return child
 
 
 def start_child(wanted: Spec | str) -> Script:
     def script(machine: Machine) -> Waiting[Begun]:
-        child = admit(machine, checked(machine, wanted))
+        child = admit(machine, wanted)
         failure = yield from machine.start(child)
         if failure is not None:
             machine.drop(child, failure)
@@ -98,22 +106,24 @@ def start_child(wanted: Spec | str) -> Script:
 
 
 def start_child_soon(machine: Machine, wanted: Spec | str) -> Child:
-    """Admit a child now; it is started at once if the supervisor is not busy."""
+    """Start a child now, whatever its supervisor is doing; whether it gets ready shows later."""
     if not machine.dynamic:
         raise NotForDynamic("start_child_soon without a dynamic supervisor", machine.label)
     if not machine.accepting:
         raise SupervisorGone(machine.label, machine.reason)
-    child = admit(machine, checked(machine, wanted))
-    machine.post(Call(partial(_start_admitted, child), None))
+    child = admit(machine, wanted)
+    life = machine.launch(child)
+    limit = child.spec.start_s_max if isinstance(child.spec, ChildSpec) else None
+    if limit is not None:
+        machine.services.timers.after(limit, lambda: _not_ready(machine, life, limit))
     return child
 
 
-def _start_admitted(child: Child, machine: Machine) -> Waiting[None]:
-    if machine.kids.get(child.id) is not child:
-        return
-    failure = yield from machine.start(child)
-    if failure is not None:
-        machine.start_soon_failed(child, failure)
+def _not_ready(machine: Machine, life: Life, limit: float) -> None:
+    if life.alive and not life.ready:
+        life.kill(StartTimedOut(limit))
+        grace = machine.services.kill_grace_s
+        machine.services.timers.after(grace, lambda: machine.declare_dead(life, grace))
 
 
 def find(machine: Machine, id: str) -> Child:
@@ -199,7 +209,8 @@ def _lives(kid: Child) -> bool:
 
 def get_childspec(id: str) -> Script:
     def script(machine: Machine) -> Waiting[ChildSpec | SupervisorSpec | DynamicSpec]:
-        return find(machine, id).spec
+        child = find(machine, id)
+        return child.spec if child.spec.id == id else replace(child.spec, id=id)
         yield
 
     return script

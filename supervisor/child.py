@@ -102,10 +102,11 @@ class Child:
         "watchers",
     )
 
-    def __init__(self, owner: Owner, spec: Spec, n: int = 0) -> None:
+    def __init__(self, owner: Owner, spec: Spec, id: str, n: int = 0) -> None:
         self.owner = owner
         self.spec = spec
-        self.id = spec.id
+        # Instances of a template share its specification, and differ in this.
+        self.id = id
         self.n = n
         self.life: Life | None = None
         self.restarting = False

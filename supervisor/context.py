@@ -27,12 +27,13 @@ _MESSAGES_PER_ROUND = 256
 class Context(Generic[M]):
     """One life of a child, seen from inside."""
 
-    __slots__ = ("_batch", "_life", "_ready", "_services", "_tally")
+    __slots__ = ("_batch", "_future", "_life", "_ready", "_services", "_tally")
 
     def __init__(self, life: Life, services: Services, ready: Callable[[object], None]) -> None:
         self._life = life
         self._services = services
         self._ready = ready
+        self._future = services.loop.future
         self._batch: list[M] = []
         self._tally = 0
 
@@ -74,15 +75,27 @@ class Context(Generic[M]):
         A message is taken once: if this life crashes while it handles one, that one is lost and an
         ``ask`` in it is refused; those not taken yet wait for the next life.
         """
-        if not self._batch:
-            batch = await self._take()
-            batch.reverse()
-            self._batch = batch
         self._tally += 1
         if self._tally >= _MESSAGES_PER_ROUND:
             self._tally = 0
             await checkpoint()
-        return self._batch.pop()
+        if self._batch:
+            return self._batch.pop()
+        child = self._life.child
+        if child.life is not self._life:
+            raise self._lost()
+        while not child.inbox:  # as in _take(), without its coroutine: this is the hot path
+            waiter = child.waiter = self._future()
+            # If this is cancelled the waiter is done, and a message leaves it alone.
+            await waiter
+            if child.life is not self._life:
+                raise self._lost()
+        batch: list[M] = child.inbox
+        child.inbox = None
+        if len(batch) > 1:
+            batch.reverse()
+            self._batch = batch
+        return batch.pop()
 
     async def take(self) -> list[M]:
         """Take all messages that wait, at least one, waiting for it."""
@@ -107,13 +120,8 @@ class Context(Generic[M]):
     async def _take(self) -> list[M]:
         child = self._mine()
         while not child.inbox:
-            waiter = self._services.loop.future()
-            child.waiter = waiter
-            try:
-                await waiter
-            finally:
-                if child.waiter is waiter:
-                    child.waiter = None
+            waiter = child.waiter = self._future()
+            await waiter
             child = self._mine()
         return child.take()
 
@@ -121,8 +129,12 @@ class Context(Generic[M]):
         """Return the child, unless this life was given up and its address is another's by now."""
         child = self._life.child
         if child.life is not self._life:
-            raise ActorGone(child.path, "was given up; this life has no mailbox any more")
+            raise self._lost()
         return child
+
+    def _lost(self) -> ActorGone:
+        path = self._life.child.path
+        return ActorGone(path, "was given up; this life has no mailbox any more")
 
     def put_back(self) -> None:
         """Return what was fetched but not received; called when the body has ended."""

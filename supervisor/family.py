@@ -56,16 +56,7 @@ class Family(Life):
         """Start a child; return None, or why it did not start. Ignored counts as started."""
         if not self.alive or isinstance(self.asked, Killed):
             return Killed("its supervisor was killed")
-        child.cancel_timer()
-        child.restarting = child.closed = False
-        life = (
-            Task(child, self.services)
-            if isinstance(child.spec, ChildSpec)
-            else self.make_family(child)
-        )
-        child.life = life
-        self._running += 1
-        life.begin()
+        life = self.launch(child)
         spec = child.spec
         limit = spec.start_s_max if isinstance(spec, ChildSpec) else None
         deadline = self.services.deadline(limit)
@@ -85,6 +76,20 @@ class Family(Life):
         else:
             child.close()
         return None
+
+    def launch(self, child: Child) -> Life:
+        """Begin a life of a child, and do not wait for it to be ready."""
+        child.cancel_timer()
+        child.restarting = child.closed = False
+        life = (
+            Task(child, self.services)
+            if isinstance(child.spec, ChildSpec)
+            else self.make_family(child)
+        )
+        child.life = life
+        self._running += 1
+        life.begin()
+        return life
 
     def start_in_order(self, kids: list[Child]) -> Waiting[tuple[Child, ExitReason] | None]:
         """Start these one after the other; stop at the first that fails, and return it."""

@@ -55,9 +55,10 @@ class Supervisor:
         return self._ref(*cast("calls.Begun", await self._call(calls.start_child(spec))))
 
     def start_child_soon(self, spec: Spec | str) -> Ref[Any]:
-        """Add a child to a dynamic supervisor without waiting; messages can be sent at once.
+        """Start a child of a dynamic supervisor without waiting; messages can be sent at once.
 
-        If its start fails this is reported, and told to ``on_give_up``.
+        It is started at once even while the supervisor is busy with another child. If it does not
+        get ready this is reported, and told to ``on_give_up``.
 
         Raises:
             AlreadyStarted, ChildLimitReached, InvalidSpec: as in ``start_child``.

@@ -102,7 +102,7 @@ class Kernel:
         self._services.abort = self._abort
         self._services.idle = self._changed
         self._close_s_max = close_s_max
-        self._root = Child(_Top(self._services, self._changed), spec)
+        self._root = Child(_Top(self._services, self._changed), spec, spec.id)
         self._waiter: OneShot | None = None
         self._body: CancelScope | None = None
         self._closing = False

@@ -141,7 +141,7 @@ class Machine(Restarts):
             # Boundary: the list of children comes from the embedding program.
             return self.services.explain(error)
         lives = self.child.lives or {}
-        kids = [Child(self, spec, lives.get(spec.id, 0)) for spec in specs]
+        kids = [Child(self, spec, spec.id, lives.get(spec.id, 0)) for spec in specs]
         self.kids = {kid.id: kid for kid in kids}
         failed = yield from self.start_in_order(kids)
         return None if failed is None else StartFailure(failed[0].id, failed[1])

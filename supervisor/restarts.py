@@ -49,6 +49,9 @@ class Restarts(Family):
             self.check_end(child, life)
             self._leave(child, reason)
             return
+        if not life.ready:  # begun by start_child_soon, for which nobody waits
+            self._end_before_ready(child, life, reason)
+            return
         rule = after_exit(child.spec.restart, reason)
         if not rule.restart:
             self._end_for_good(child, reason, over_limit=False)
@@ -196,8 +199,10 @@ class Restarts(Family):
         else:
             child.close()
 
-    def start_soon_failed(self, child: Child, reason: ExitReason) -> None:
-        """Nobody waits for this start: tell of it as of a death."""
+    def _end_before_ready(self, child: Child, life: Life, reason: ExitReason) -> None:
+        if life.ignored:
+            self.drop(child, None)
+            return
         self.tell_start_error(child, reason)
         self._end_for_good(child, reason, over_limit=False, told=True)
 

@@ -55,11 +55,6 @@ BRUTAL_KILL: Final = Brutal.KILL
 ShutdownTime = float | None | Literal[Brutal.KILL]
 
 
-def _refuse_unless(good: bool, message: str) -> None:
-    if not good:
-        raise InvalidSpec(message)
-
-
 class RestartRule(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One row of a restart table: what to do after a crash of this class.
 
@@ -72,11 +67,11 @@ class RestartRule(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
     delay_s_max: float = 30.0
 
     def __post_init__(self) -> None:
-        _refuse_unless(
-            0 <= self.delay_s_first <= self.delay_s_max,
-            f"delay_s_first={self.delay_s_first} must lie between 0 and "
-            f"delay_s_max={self.delay_s_max}",
-        )
+        if not 0 <= self.delay_s_first <= self.delay_s_max:
+            raise InvalidSpec(
+                f"delay_s_first={self.delay_s_first} must lie between 0 and "
+                f"delay_s_max={self.delay_s_max}"
+            )
 
 
 RestartTable = Mapping[ErrorClass, RestartRule]
@@ -116,24 +111,21 @@ class ChildSpec(Struct, frozen=True, kw_only=True, gc=False):
 
     def __post_init__(self) -> None:
         _check_child(self.id, self.restart, self.shutdown_s, self.significant)
-        name = self.id
-        _refuse_unless(
-            callable(self.start), f"child {name!r}: start={self.start!r} cannot be called"
-        )
-        _refuse_unless(
-            _is_a(self.type, ChildType), f"child {name!r}: type={self.type!r} is no ChildType"
-        )
-        _refuse_unless(
-            self.mailbox_max >= 1, f"child {name!r}: mailbox_max={self.mailbox_max} is below 1"
-        )
-        _refuse_unless(
-            self.start_s_max is None or (self.wait_ready and self.start_s_max >= 0),
-            f"child {name!r}: start_s_max={self.start_s_max} needs wait_ready=True and seconds >= 0",
-        )
-        _refuse_unless(
-            not (self.on_demand and self.wait_ready),
-            f"child {name!r}: on_demand=True is ready at once; leave wait_ready out",
-        )
+        if fault := self._fault():
+            raise InvalidSpec(f"child {self.id!r}: {fault}")
+
+    def _fault(self) -> str | None:
+        if not callable(self.start):
+            return f"start={self.start!r} cannot be called"
+        if not _is_a(self.type, ChildType):
+            return f"type={self.type!r} is no ChildType"
+        if self.mailbox_max < 1:
+            return f"mailbox_max={self.mailbox_max} is below 1"
+        if self.start_s_max is not None and not (self.wait_ready and self.start_s_max >= 0):
+            return f"start_s_max={self.start_s_max} needs wait_ready=True and seconds >= 0"
+        if self.on_demand and self.wait_ready:
+            return "on_demand=True is ready at once; leave wait_ready out"
+        return None
 
 
 class SupervisorSpec(Struct, frozen=True, kw_only=True):
@@ -160,10 +152,8 @@ class SupervisorSpec(Struct, frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         _check_child(self.id, self.restart, self.shutdown_s, self.significant)
         _check_flags(self.id, self.intensity, self.period_s, self.auto_shutdown)
-        _refuse_unless(
-            _is_a(self.strategy, Strategy),
-            f"supervisor {self.id!r}: strategy={self.strategy!r} is no Strategy",
-        )
+        if not _is_a(self.strategy, Strategy):
+            raise InvalidSpec(f"supervisor {self.id!r}: strategy={self.strategy!r} is no Strategy")
         if not callable(self.children):
             check_childspecs(self.children, self.auto_shutdown)
 
@@ -202,10 +192,10 @@ class DynamicSpec(Struct, frozen=True, kw_only=True):
         _check_child(self.id, self.restart, self.shutdown_s, self.significant)
         _check_flags(self.id, self.intensity, self.period_s, self.auto_shutdown)
         _check_flags(self.id, self.child_intensity, self.child_period_s, self.auto_shutdown)
-        _refuse_unless(
-            self.children_max is None or self.children_max >= 0,
-            f"supervisor {self.id!r}: children_max={self.children_max} is below 0",
-        )
+        if self.children_max is not None and self.children_max < 0:
+            raise InvalidSpec(
+                f"supervisor {self.id!r}: children_max={self.children_max} is below 0"
+            )
         if self.template is not None:
             check_childspecs((self.template,), self.auto_shutdown)
 
@@ -228,11 +218,12 @@ def check_childspecs(
     for spec in found:
         if not _is_a(spec, ChildSpec, SupervisorSpec, DynamicSpec):
             raise InvalidSpec(f"{spec!r} is no ChildSpec, SupervisorSpec or DynamicSpec")
-        _refuse_unless(spec.id not in seen, f"two children have the id {spec.id!r}")
-        _refuse_unless(
-            not (spec.significant and auto_shutdown is AutoShutdown.NEVER),
-            f"child {spec.id!r} is significant, but auto_shutdown of its supervisor is never",
-        )
+        if spec.id in seen:
+            raise InvalidSpec(f"two children have the id {spec.id!r}")
+        if spec.significant and auto_shutdown is AutoShutdown.NEVER:
+            raise InvalidSpec(
+                f"child {spec.id!r} is significant, but auto_shutdown of its supervisor is never"
+            )
         seen.add(spec.id)
     return found
 
@@ -242,23 +233,30 @@ def _is_a(value: object, *kinds: type) -> bool:
     return isinstance(value, kinds)
 
 
-def _check_child(id: object, restart: object, shutdown_s: object, significant: bool) -> None:
-    _refuse_unless(
-        isinstance(id, str) and id != "" and "/" not in id,
-        f"id={id!r} must be a text that is not empty and has no '/'",
-    )
-    _refuse_unless(
-        isinstance(restart, RestartType | Mapping),
-        f"child {id!r}: restart={restart!r} is neither a RestartType nor a table by error class",
-    )
-    _refuse_unless(
-        shutdown_s is None or shutdown_s is BRUTAL_KILL or _seconds(shutdown_s),
-        f"child {id!r}: shutdown_s={shutdown_s!r} must be seconds >= 0, None or BRUTAL_KILL",
-    )
-    _refuse_unless(
-        _is_a(significant, bool) and not (significant and restart is RestartType.PERMANENT),
-        f"child {id!r}: a permanent child never ends for good, so it cannot be significant",
-    )
+def check_id(id: object) -> None:
+    """Check the id of a child.
+
+    Raises:
+        InvalidSpec: it could not be part of a path.
+    """
+    if not isinstance(id, str) or id == "" or "/" in id:
+        raise InvalidSpec(f"id={id!r} must be a text that is not empty and has no '/'")
+
+
+def _check_child(id: object, restart: object, shutdown_s: object, significant: object) -> None:
+    check_id(id)
+    if not isinstance(restart, RestartType | Mapping):
+        raise InvalidSpec(
+            f"child {id!r}: restart={restart!r} is neither a RestartType nor a table by error class"
+        )
+    if not (shutdown_s is None or shutdown_s is BRUTAL_KILL or _seconds(shutdown_s)):
+        raise InvalidSpec(
+            f"child {id!r}: shutdown_s={shutdown_s!r} must be seconds >= 0, None or BRUTAL_KILL"
+        )
+    if significant is not False and (significant is not True or restart is RestartType.PERMANENT):
+        raise InvalidSpec(
+            f"child {id!r}: a permanent child never ends for good, so it cannot be significant"
+        )
 
 
 def _seconds(value: object) -> bool:
@@ -266,16 +264,12 @@ def _seconds(value: object) -> bool:
 
 
 def _check_flags(id: str, intensity: object, period_s: object, auto_shutdown: object) -> None:
-    _refuse_unless(
-        intensity is None
-        or (isinstance(intensity, int) and not isinstance(intensity, bool) and intensity >= 0),
-        f"supervisor {id!r}: intensity={intensity!r} must be an integer >= 0 or None",
-    )
-    _refuse_unless(
-        _seconds(period_s) and period_s != 0,
-        f"supervisor {id!r}: period_s={period_s!r} must be seconds above 0",
-    )
-    _refuse_unless(
-        isinstance(auto_shutdown, AutoShutdown),
-        f"supervisor {id!r}: auto_shutdown={auto_shutdown!r} is no AutoShutdown",
-    )
+    whole = isinstance(intensity, int) and not isinstance(intensity, bool) and intensity >= 0
+    if intensity is not None and not whole:
+        raise InvalidSpec(
+            f"supervisor {id!r}: intensity={intensity!r} must be an integer >= 0 or None"
+        )
+    if not _seconds(period_s) or period_s == 0:
+        raise InvalidSpec(f"supervisor {id!r}: period_s={period_s!r} must be seconds above 0")
+    if not isinstance(auto_shutdown, AutoShutdown):
+        raise InvalidSpec(f"supervisor {id!r}: auto_shutdown={auto_shutdown!r} is no AutoShutdown")
