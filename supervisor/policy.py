@@ -90,8 +90,9 @@ class ReportPolicy(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 class RetryBudgetPolicy(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """How many repeats one upstream gets from all sessions together.
 
-    In any ``window_s`` seconds: ``retries_min``, and ``share_max`` of the first calls. A repeat
-    that succeeded is not counted any more. ``share_max`` None: no limit.
+    One is let through if, with it, those of the last ``window_s`` seconds are at most
+    ``retries_min`` and ``share_max`` of the first calls. One that has succeeded is not counted any
+    more. ``share_max`` None: no limit.
     """
 
     share_max: float | None = 0.2

@@ -27,6 +27,7 @@ KEYED = Traits(accepts_key=True)
 UNSAFE = Traits()
 EXECUTED: tuple[MayHaveExecuted, ...] = ("no", "maybe", "yes")
 POLICY = Policy()
+UNKNOWN_DETAIL = "an error nobody recognises is never retried"
 
 
 def failure(
@@ -102,8 +103,31 @@ CASES = [
     Case(
         "a missing right needs a person", failure(C.PERMISSION_DENIED), READ, HandOver, "permission"
     ),
+    Case(
+        "wrong arguments of a write that may have taken effect are in doubt",
+        failure(C.INVALID_ARGUMENT),
+        UNSAFE,
+        HandOver,
+        "in_doubt",
+    ),
     Case("a business rule concludes", failure(C.BUSINESS_REJECTED), READ, Conclude),
     Case("refused content concludes", failure(C.CONTENT_REFUSED), READ, Conclude),
+    Case(
+        "content is refused to the model once",
+        failure(C.CONTENT_REFUSED),
+        READ,
+        HandOver,
+        "blocked",
+        History(conclusions=1),
+    ),
+    Case(
+        "a model that runs against business rules is stopped",
+        failure(C.BUSINESS_REJECTED),
+        READ,
+        HandOver,
+        "blocked",
+        History(conclusions=10),
+    ),
     Case("no progress needs a person", failure(C.PLANNING), READ, HandOver, "planning"),
     Case("too much context needs a person", failure(C.CONTEXT_OVERFLOW), READ, HandOver, "context"),
     Case("a bug needs a person", failure(C.BUG), READ, HandOver, "bug"),
@@ -118,6 +142,13 @@ CASES = [
         "unknown",
     ),
     Case("cancellation passes through", failure(C.CANCELLED), READ, PassThrough),
+    Case(
+        "a cancelled write that may have taken effect is in doubt all the same",
+        failure(C.CANCELLED),
+        UNSAFE,
+        HandOver,
+        "in_doubt",
+    ),
 ]
 
 
@@ -157,12 +188,50 @@ def test_only_passing_failures_are_ever_retried() -> None:
     assert retried == passing
 
 
+def test_a_call_in_doubt_is_neither_repeated_nor_amended_nor_passed_over() -> None:
+    """Whatever would let an equal or an amended call run needs the certainty that this one did not."""
+    for error_class, executed, traits, attempts, roll in EVERYTHING:
+        if executed == "no" or traits.repeatable:
+            continue
+        directive = decide(
+            failure(error_class, executed), traits, History(attempts=attempts), POLICY, roll
+        )
+        assert not isinstance(directive, Retry | Correct | PassThrough), (error_class, executed)
+
+
+def test_the_unknown_is_never_retried_under_any_policy() -> None:
+    generous = RetryPolicy(attempts_max=None, time_budget_s=None, delay_s_first=0.0)
+    policy = Policy(transient=generous, rate_limited=generous, in_doubt_timeout=generous)
+    for executed, traits, wait in product(EXECUTED, (READ, KEYED, UNSAFE), (None, 0.0, 5.0)):
+        directive = decide(failure(C.UNKNOWN, executed, wait), traits, History(), policy, 0.5)
+        assert directive == HandOver("unknown", UNKNOWN_DETAIL, 60.0)
+
+
+@pytest.mark.parametrize("error_class", list(ErrorClass), ids=str)
+def test_alerts_are_for_what_somebody_must_mend(error_class: ErrorClass) -> None:
+    directive = decide(failure(error_class), READ, History(attempts=4, corrections=3), POLICY, 0.0)
+    alerting = {C.PERMISSION_DENIED, C.BUG, C.RESOURCE_EXHAUSTED, C.UNKNOWN}
+    alert = isinstance(directive, HandOver) and directive.alert_every_s == 60.0
+    assert alert == (error_class in alerting)
+
+
+JITTERS = (0.0, 0.25, 0.5, 1.0)
+
+
 @pytest.mark.parametrize("wait", [None, 0.0, 0.5, 7.0, 29.0, 100.0])
-def test_no_wait_before_the_servers_own(wait: float | None) -> None:
-    policy = RetryPolicy()
+@pytest.mark.parametrize("jitter", JITTERS)
+def test_no_wait_before_the_servers_own(wait: float | None, jitter: float) -> None:
+    policy = RetryPolicy(jitter=jitter)
     for attempts in range(1, 80):
         for roll in (0.0, 0.5, 0.999):
             assert wait_s(wait, attempts, policy, roll) >= (wait or 0.0)
+
+
+@pytest.mark.parametrize("hint", [0.0, 0.001, 0.5])
+def test_a_hint_never_shortens_the_wait(hint: float) -> None:
+    for jitter, attempts, roll in product(JITTERS, range(1, 20), (0.0, 0.5, 0.999)):
+        policy = RetryPolicy(jitter=jitter)
+        assert wait_s(hint, attempts, policy, roll) >= wait_s(None, attempts, policy, roll)
 
 
 def test_waits_still_spread_at_the_cap() -> None:
@@ -171,13 +240,42 @@ def test_waits_still_spread_at_the_cap() -> None:
     assert len(waits) == 10 and max(waits) <= 30.0 and min(waits) >= 15.0
 
 
+def test_no_wait_of_our_own_is_above_the_cap_however_many_attempts() -> None:
+    for jitter, attempts in product(JITTERS, (1, 5, 60, 1_000_000)):
+        policy = RetryPolicy(jitter=jitter, delay_s_max=30.0)
+        assert 0.0 <= wait_s(None, attempts, policy, 0.999) <= 30.0
+
+
 def test_waits_never_outgrow_the_time_budget() -> None:
-    for attempts, elapsed_s, roll in product(range(1, 20), (0.0, 50.0, 119.0), (0.0, 0.999)):
-        policy = Policy(transient=RetryPolicy(attempts_max=None, time_budget_s=120.0))
+    """Neither our own waits nor those a server asks for, from wherever the call stands."""
+    for attempts, elapsed_s, roll, hint, jitter in product(
+        range(1, 20), (0.0, 50.0, 119.0), (0.0, 0.999), (None, 3.0, 90.0, 1e300), JITTERS
+    ):
+        each = RetryPolicy(attempts_max=None, time_budget_s=120.0, jitter=jitter)
+        policy = Policy(transient=each, rate_limited=each, in_doubt_timeout=each)
         history = History(attempts=attempts, elapsed_s=elapsed_s)
-        directive = decide(failure(C.TRANSIENT), READ, history, policy, roll)
-        if isinstance(directive, Retry):
-            assert elapsed_s + directive.delay_s <= 120.0
+        for error_class in (C.TRANSIENT, C.RATE_LIMITED, C.IN_DOUBT_TIMEOUT):
+            directive = decide(failure(error_class, "no", hint), READ, history, policy, roll)
+            if isinstance(directive, Retry):
+                assert elapsed_s + directive.delay_s <= 120.0
+                assert directive.delay_s >= (hint or 0.0)
+            else:
+                assert isinstance(directive, HandOver) and "time budget" in directive.detail
+
+
+def test_a_whole_series_stays_within_attempts_and_time() -> None:
+    """Attempt after attempt, as the shell makes them: 4 attempts, 120 seconds, whatever is rolled."""
+    for roll in (0.0, 0.3, 0.999):
+        attempts, elapsed_s = 1, 0.0
+        while True:
+            history = History(attempts=attempts, elapsed_s=elapsed_s)
+            directive = decide(failure(C.TRANSIENT), READ, history, POLICY, roll)
+            if not isinstance(directive, Retry):
+                break
+            attempts += 1
+            elapsed_s += directive.delay_s
+        assert attempts == 4
+        assert elapsed_s <= 7.0
 
 
 def test_no_limit_means_no_limit() -> None:

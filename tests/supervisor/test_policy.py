@@ -4,8 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from ukemi import Policy, UsageError
-from ukemi.supervisor.policy_file import load_policy, parse_policy
+from ukemi import Policy, RetryPolicy, UsageError
+from ukemi.supervisor.policy import Policies, resolve
+from ukemi.supervisor.policy_file import format_policy, load_policy, parse_policy
 
 BAD = [
     ("[transient]\nattempts = 3", "attempts"),
@@ -21,6 +22,28 @@ BAD = [
     ("[storage]\ncheckpoints_kept = 0", "checkpoints_kept=0"),
     ("[restarts]\nintensity = -2", "intensity=-2"),
     ("[transient\n", "line 1"),
+    ("transient = 3", "transient = 3"),
+    ("[transient]\njitter = 1.5", "jitter=1.5"),
+    ('[transient]\ndelay_s_max = "none"', 'delay_s_max = "none"'),
+    ('[unknown]\nalert = "no"', '[unknown] alert = "no"'),
+    ("[retry_budget]\nshare_max = -0.1", "share_max=-0.1"),
+    ("[breaker]\nopen_s = 0", "open_s=0"),
+    ("[breaker]\nfailure_share = 2", "failure_share=2"),
+    ("[content_refused]\nconclusions_max = -1", "conclusions_max=-1"),
+    ("[cancelled]\nattempts_max = 1", "[cancelled]"),
+    ("[tool.pay.transient]\nattempts = 3", "[tool.pay.transient] has no key 'attempts'"),
+    ("[tool.pay.transiennt]\nattempts_max = 3", "did you mean 'transient'"),
+    ("[tool.pay.breaker]\nopen_s = 3", "[tool.pay.breaker]"),
+    ("[tool.pay]\ntransient = 3", "tool.pay.transient = 3"),
+    ("[tool]\npay = 3", "[tool] pay = 3"),
+    ('[agent.buyer.transient]\nattempts_max = "x"', "[agent.buyer.transient] attempts_max='x'"),
+    ("[agent.buyer.transient]\ndelay_s_first = 99", "[agent.buyer.transient] delay_s_first=99"),
+    (
+        "[agent.a.transient]\ndelay_s_max = 5\n[tool.t.transient]\ndelay_s_first = 9",
+        "[tool.t.transient] delay_s_first=9",
+    ),
+    ('[upstream."a b".breaker]\nopen_s = 0', '[upstream."a b".breaker] open_s=0'),
+    ("[upstream.shop.transient]\nattempts_max = 1", "[upstream.shop.transient]"),
 ]
 
 
@@ -50,3 +73,66 @@ def test_a_policy_comes_as_itself_as_a_file_or_as_nothing(tmp_path: Path) -> Non
 def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"absent\.toml"):
         load_policy(tmp_path / "absent.toml")
+
+
+LAYERS = """
+[transient]
+attempts_max = 5
+delay_s_max = 20
+[agent.buyer.transient]
+attempts_max = 2
+[tool.pay.transient]
+delay_s_first = 2
+[tool.pay.invalid_argument]
+corrections_max = "none"
+[agent.buyer.invalid_argument]
+corrections_max = 1
+"""
+
+
+def test_the_most_specific_value_of_each_key_wins() -> None:
+    """Tool over agent over document over default, key by key."""
+    policy = parse_policy(LAYERS)
+    assert resolve(policy).transient == RetryPolicy(attempts_max=5, delay_s_max=20.0)
+    buyer = resolve(policy, "buyer").transient
+    assert buyer == RetryPolicy(attempts_max=2, delay_s_max=20.0)
+    both = resolve(policy, "buyer", "pay")
+    assert both.transient == RetryPolicy(attempts_max=2, delay_s_max=20.0, delay_s_first=2.0)
+    assert both.invalid_argument.corrections_max is None
+    assert resolve(policy, "other", "pay").transient.attempts_max == 5
+
+
+def test_names_without_sections_get_the_document_itself() -> None:
+    policy = parse_policy(LAYERS)
+    assert resolve(policy, "nobody", "nothing") is policy
+
+
+def test_a_lookup_is_worked_out_once_and_anew_after_a_reload() -> None:
+    policies = Policies(parse_policy(LAYERS))
+    first = policies.of("buyer", "pay")
+    assert policies.of("buyer", "pay") is first
+    assert policies.of("buyer", "a name a model made up") is policies.of("buyer", "another")
+    policies.replace(Policy())
+    assert policies.of("buyer", "pay") == Policy()
+
+
+def test_an_upstream_has_its_own_values_over_the_document() -> None:
+    text = "[breaker]\nopen_s = 7\n[upstream.shop.breaker]\nfailures_min = 2"
+    policies = Policies(parse_policy(text))
+    assert policies.upstream("shop").breaker.failures_min == 2
+    assert policies.upstream("shop").breaker.open_s == 7.0
+    assert policies.upstream("other").breaker.failures_min == 20
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        LAYERS,
+        '[breaker]\nfailures_min = "none"\n[upstream."gpt-4.1".retry_budget]\nshare_max = 1',
+    ],
+    ids=["defaults", "layers", "upstreams"],
+)
+def test_what_is_printed_loads_to_the_same_policy(text: str) -> None:
+    policy = parse_policy(text)
+    assert parse_policy(format_policy(policy), "printed") == policy
