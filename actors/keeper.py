@@ -8,7 +8,7 @@ from collections.abc import Callable
 import anyio
 from msgspec import Struct
 
-from ..stores.base import SessionOwned, Store, StoreError
+from ..stores.base import SessionOwned, SessionUnknown, Store, StoreError
 from ..stores.liveness import owner_is_dead
 from ..supervisor import Context
 from ..supervisor.clock import Clock
@@ -66,6 +66,7 @@ class Keeper:
             await ctx.receive()
             try:
                 await self._ownership.renew()
+                await self._take_strays()
                 if self._adopts:
                     await self.adopt()
             except StoreError as error:
@@ -91,6 +92,19 @@ class Keeper:
                         group.start_soon(self._adopt_one, session_id, gone, adopted)
             if len(ids) < limit or not new:
                 return adopted
+
+    async def _take_strays(self) -> None:
+        """Go on with sessions that were stored as ours when their caller had gone already."""
+        strays = self._sessions.strays
+        for session_id in tuple(strays):
+            try:
+                head = await self._store.head(session_id)
+            except SessionUnknown:
+                head = None  # it was not stored
+            strays.discard(session_id)
+            ours = head is not None and head.owner == self._ownership.owner
+            if ours and session_id not in self._sessions.active:
+                await self._adopt_one(session_id, frozenset(), [])
 
     async def _adopt_one(self, session_id: str, dead: frozenset[str], adopted: list[str]) -> None:
         try:

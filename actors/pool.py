@@ -7,6 +7,8 @@ one that has ended is nothing but its rows in the store.
 from collections.abc import Awaitable, Callable, Iterable
 from functools import partial
 
+import anyio
+
 from ..stores.base import Fenced, StoreError, StoreFailed
 from ..supervisor import (
     ActorGone,
@@ -32,6 +34,9 @@ from .retention import ROWS_MIN, retain
 from .services import Services
 from .session import Session
 from .work import Cut
+
+TIDY_S_MAX = 4.0
+"""Seconds that applying the retention may keep a runtime from being left."""
 
 NEVER_RESTARTED = frozenset({ErrorClass.PERMISSION_DENIED, ErrorClass.CANCELLED})
 
@@ -140,9 +145,11 @@ class Pool:
         if session.error is not None or session.journal.seq < ROWS_MIN:
             return
         try:
-            rewrite = retain(await self._services.store.load(session.id), kept)
-            if rewrite is not None:
-                await self._services.checkpoint.commit(rewrite)
+            # The runtime may be left as soon as the outcome is told.
+            with anyio.move_on_after(TIDY_S_MAX, shield=True):
+                rewrite = retain(await self._services.store.load(session.id), kept)
+                if rewrite is not None:
+                    await self._services.checkpoint.commit(rewrite)
         except StoreError:
             return  # somebody goes on with it already, or the store fails: nothing is lost
 

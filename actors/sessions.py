@@ -1,12 +1,21 @@
 """The sessions of the store as this runtime drives them: started, opened, spoken to, cancelled."""
 
-from collections.abc import AsyncGenerator, Callable, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, Callable, Generator, Mapping
+from contextlib import asynccontextmanager, contextmanager
 
 import anyio
 import msgspec
 
-from ..stores.base import Claim, Create, Facts, Head, HeadQuery, SessionUnknown, Store
+from ..stores.base import (
+    Claim,
+    Create,
+    Facts,
+    Head,
+    HeadQuery,
+    SessionUnknown,
+    Store,
+    StoreFailed,
+)
 from ..stores.liveness import owner_is_dead
 from ..stores.records import JournalEntry, Opened, Said, Spent, encode_row
 from ..supervisor.errors import UsageError
@@ -41,6 +50,7 @@ class Sessions:
         self.pool = pool
         self.active = pool.active
         self._locks: dict[str, tuple[anyio.Lock, int]] = {}
+        self.strays: set[str] = set()
 
     # ------------------------------------------------------------ starting and opening
 
@@ -85,7 +95,8 @@ class Sessions:
             facts=facts,
             body=encode_row(entries),
         )
-        done = await self._services.checkpoint.commit(create)
+        with self._stray_if_cut_off(session_id):
+            done = await self._services.checkpoint.commit(create)
         account = self._open_account(session_id, budget, facts)
         state = fold(session_id, entries)
         session = Session(
@@ -95,6 +106,15 @@ class Sessions:
         session.emit(SessionStarted(session_id=session_id, at_ms=session.now_ms(), agent=agent))
         await self.pool.wake(session)
         return session
+
+    @contextmanager
+    def _stray_if_cut_off(self, session_id: str) -> Generator[None]:
+        """Note a session that may be ours in the store although its caller never learned of it."""
+        try:
+            yield
+        except (StoreFailed, anyio.get_cancelled_exc_class()):
+            self.strays.add(session_id)
+            raise
 
     async def resume(self, session_id: str, dead: frozenset[str] = frozenset()) -> Session:
         """Take a running session of the store over and go on with it.
@@ -190,15 +210,16 @@ class Sessions:
             now_ms=services.clock.wall_ms(),
             dead=dead,
         )
-        done = await services.checkpoint.commit(claim)
-        if done.seq != stored.head.seq:
-            stored = await services.store.load(session_id)
-        state = fold(session_id, entries_of(stored))
-        limits = state.opened.limits if state.opened else {}
-        account = self._open_account(
-            session_id, budget_from(limits), stored.head.facts, state.spent
-        )
-        await self._count_children(session_id, account)
+        with self._stray_if_cut_off(session_id):
+            done = await services.checkpoint.commit(claim)
+            if done.seq != stored.head.seq:
+                stored = await services.store.load(session_id)
+            state = fold(session_id, entries_of(stored))
+            limits = state.opened.limits if state.opened else {}
+            account = self._open_account(
+                session_id, budget_from(limits), stored.head.facts, state.spent
+            )
+            await self._count_children(session_id, account)
         session = Session(
             services,
             installed,

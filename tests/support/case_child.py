@@ -125,16 +125,13 @@ async def load(store: str, name: str, sessions: int, steps: int) -> None:
     async with Runtime(store, agents=[agent], adopt=False) as runtime:
         async with anyio.create_task_group() as group, anyio.create_task_group() as listeners:
             group.start_soon(lag.run)
-            handles = [
-                await runtime.start(
-                    name, "go", session_id=f"{name}-{at}", budget=Budget(steps=None)
-                )
-                for at in range(sessions)
-            ]
-            for handle in handles:
+            for at in range(sessions):
+                budget = Budget(steps=None)
+                handle = await runtime.start(name, "go", session_id=f"{name}-{at}", budget=budget)
                 listeners.start_soon(listen, handle)
-            for handle in handles:
-                outcomes[handle.id] = type(await handle.outcome()).__name__
+            for at in range(sessions):
+                outcome = await runtime.session(f"{name}-{at}").outcome()
+                outcomes[f"{name}-{at}"] = type(outcome).__name__
             group.cancel_scope.cancel()
         alerts = runtime.alerts
     tell(ran=ran, acknowledged=acknowledged, outcomes=outcomes, lag=lag.worst, alerts=alerts)
