@@ -75,27 +75,25 @@ class Context(Generic[M]):
         A message is taken once: if this life crashes while it handles one, that one is lost and an
         ``ask`` in it is refused; those not taken yet wait for the next life.
         """
-        self._tally += 1
-        if self._tally >= _MESSAGES_PER_ROUND:
-            self._tally = 0
-            await checkpoint()
-        if self._batch:
-            return self._batch.pop()
-        child = self._life.child
-        if child.life is not self._life:
-            raise self._lost()
-        while not child.inbox:  # as in _take(), without its coroutine: this is the hot path
-            waiter = child.waiter = self._future()
-            # If this is cancelled the waiter is done, and a message leaves it alone.
-            await waiter
-            if child.life is not self._life:
+        life = self._life
+        child = life.child
+        while True:
+            if self._batch:
+                if self._tally < _MESSAGES_PER_ROUND:
+                    self._tally += 1
+                    return self._batch.pop()
+                self._tally = 0
+                await checkpoint()
+            elif child.life is not life:
                 raise self._lost()
-        batch: list[M] = child.inbox
-        child.inbox = None
-        if len(batch) > 1:
-            batch.reverse()
-            self._batch = batch
-        return batch.pop()
+            elif child.inbox:
+                self._batch, child.inbox = child.inbox, None
+                self._batch.reverse()
+            else:
+                # If this is cancelled the waiter is done, and a message leaves it alone.
+                waiter = child.waiter = self._future()
+                await waiter
+                self._tally = 0
 
     async def take(self) -> list[M]:
         """Take all messages that wait, at least one, waiting for it."""
