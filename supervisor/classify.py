@@ -242,7 +242,8 @@ def _own_name(evidence: Evidence) -> Verdict | None:
     """A class whose own name is known speaks before its cause does."""
     if evidence.form != "exception" or evidence.names[0] in _ANY:
         return None
-    found = NAMES.get(evidence.names[0])
+    builtin = evidence.module == "builtins"
+    found = of_name(evidence) if builtin else NAMES.get(evidence.names[0])
     if evidence.names[0] in ("timeouterror", "timeout", "servertimeouterror"):
         found = of_connection(evidence.message) or found
     return found

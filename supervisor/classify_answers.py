@@ -198,12 +198,8 @@ def is_declared(value: Mapping[Any, Any]) -> bool:
             return True
         if key in ("error", "errors", "error_response", "iserror", "is_error") and _is_error(each):
             return True
-    return any(
-        is_mapping(each)
-        and str(name) in ("base_resp", "header", "Response")
-        and is_declared(mapping(each))
-        for name, each in value.items()
-    )
+    inner = mapping(value.get("base_resp") or value.get("header") or value.get("Response"))
+    return inner.get("status_code") not in (None, 0) or (bool(inner) and is_declared(inner))
 
 
 def _is_fine(code: object) -> bool:

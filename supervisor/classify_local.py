@@ -83,8 +83,11 @@ resource_exhausted maybe :: disk|memory|space exceeded|storage|no space
     "unavailable": parse_rules(
         """
 permission_denied no :: certificate|ssl_error|handshake failed
-transient no :: overloaded|shutting down|draining|going away|retry later|maintenance|failed to connect|connection refused|name resolution|dns|no connection|not yet ready|connect & !read|recv|reset
-in_doubt_timeout maybe :: socket closed|connection reset|reset by peer|broken pipe|goaway|recvmsg|stream removed|connection aborted|eof
+transient no :: overloaded|shutting down|draining|going away|retry later|maintenance
+    |failed to connect|connection refused|name resolution|dns|no connection|not yet ready|connect
+    & !read|recv|reset
+in_doubt_timeout maybe :: socket closed|connection reset|reset by peer|broken pipe|goaway|recvmsg
+    |stream removed|connection aborted|eof
 """,
         "gRPC words",
     ),
@@ -180,7 +183,8 @@ def of_database(evidence: Evidence) -> Verdict | None:
 _P0001 = parse_verdict("business_rejected no", "SQLSTATE P0001")
 _CANCELED = parse_rules(
     """
-transient no :: statement timeout|lock timeout|conflict with recovery|idle-in-transaction|transaction timeout
+transient no :: statement timeout|lock timeout|conflict with recovery|idle-in-transaction
+    |transaction timeout
 cancelled no :: user request
 """,
     "SQLSTATE 57014",
@@ -203,11 +207,13 @@ def _sqlstate(state: str, message: str) -> Verdict | None:
 _SQLITE_WORDS = parse_rules(
     """
 transient no :: is locked|busy
-bug maybe :: closed database|recursive use|same thread|bindings supplied|binding |did not supply a value|one statement at a time
+bug maybe :: closed database|recursive use|same thread|bindings supplied|binding 
+    |did not supply a value|one statement at a time
 permission_denied no :: readonly|unable to open|authoriz|not authorized
 resource_exhausted maybe :: disk is full
 business_rejected no :: unique constraint|primary key|check constraint
-invalid_argument no :: not null constraint|foreign key|syntax error|no such|has no column|near |too big|mismatch|unrecognized token|incomplete input|ambiguous column
+invalid_argument no :: not null constraint|foreign key|syntax error|no such|has no column|near 
+    |too big|mismatch|unrecognized token|incomplete input|ambiguous column
 unknown maybe :: malformed|not a database|disk i/o
 """,
     "SQLite words",
@@ -227,7 +233,8 @@ def _sqlite(name: str, message: str) -> Verdict | None:
 _REDIS_WORDS = parse_rules(
     """
 transient no :: max number of clients|too many connections|loading
-invalid_argument no :: not an integer|out of range|syntax error|index out|no such key|invalid expire|not a valid float
+invalid_argument no :: not an integer|out of range|syntax error|index out|no such key
+    |invalid expire|not a valid float
 bug no :: unknown command|wrong number of arguments|unknown subcommand|multi|without
 permission_denied no :: invalid password|authentication|no password|auth 
 """,

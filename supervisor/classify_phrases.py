@@ -139,7 +139,8 @@ def _bounds(word: str) -> re.Pattern[str]:
 
 
 def parse_rules(table: str, family: str) -> tuple[Rule, ...]:
-    """Read a table of rules, one a line; lines that start with ``#`` and empty ones are skipped.
+    """Read a table of rules, one a line; lines that start with ``#`` and empty ones are skipped,
+    and an indented line goes on with the one before it.
 
     Raises:
         ValueError: a line is not a rule; the message gives the line.
@@ -148,10 +149,17 @@ def parse_rules(table: str, family: str) -> tuple[Rule, ...]:
 
 
 def _lines(table: str) -> Iterable[str]:
+    """The lines of a table; an indented one goes on with the one before it."""
+    whole: list[str] = []
     for raw in table.splitlines():
         line = raw.strip()
-        if line and not line.startswith("#"):
-            yield line
+        if not line or line.startswith("#"):
+            continue
+        if whole and raw[0] == " ":
+            whole[-1] += f" {line}" if line[0] == "&" else line
+        else:
+            whole.append(line)
+    return whole
 
 
 def _rule(line: str, family: str) -> Rule:

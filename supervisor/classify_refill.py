@@ -10,7 +10,8 @@ _ONE_REQUEST = parse_rules(
 )
 _MONEY = parse_rules(
     """
-permission_denied no :: credit balance|spending limit|spend limit|extra usage|free allocated|free quota|免费额度|欠费|续费|充值
+permission_denied no :: credit balance|spending limit|spend limit|extra usage|free allocated
+    |free quota|免费额度|欠费|续费|充值
 permission_denied no :: limit: 0|limit": 0|limit=0|quota of 0|limit 0,
 """,
     "money",
@@ -19,8 +20,10 @@ _LONG = parse_rules(
     """
 permission_denied no :: 额度已用|次数已用|次数已达|次数用完|次数上限|用量|配额|额度用完
 permission_denied no :: /quota/ & !perminute|persecond|per minute|per second|rate
-permission_denied no :: billing|upgrade your plan|contact sales|check your plan|free tier|usage limit|套餐
-permission_denied no :: per day|perday|daily|daily limit|/ month|/month|/ day|/day|a month|each month|per month|permonth|monthly|per week|weekly|24 hours|每日|每天|当日|当天|今日|单日|每月|当月|本月|日调用|日限 & !per minute|perminute|每分钟|每秒|per second
+permission_denied no :: billing|upgrade your plan|contact sales|check your plan|free tier
+    |usage limit|套餐
+permission_denied no :: per day|perday|daily|daily limit
+    |/ month|/month|/ day|/day|a month|each month|per month|permonth|monthly|per week|weekly|24 hours|每日|每天|当日|当天|今日|单日|每月|当月|本月|日调用|日限 & !per minute|perminute|每分钟|每秒|per second
 """,
     "a long window without a stated wait",
 )

@@ -62,38 +62,59 @@ ERRNO: Mapping[int, Verdict] = {
 NAMES: Mapping[str, Verdict] = parse_codes(
     """
 # before a byte of the request left
-transient no :: ConnectionTimeout ConnectTimeout PoolTimeout ConnectError ConnectionRefusedError NewConnectionError
-transient no :: ConnectTimeoutError ConnectionTimeoutError EndpointConnectionError ServerSelectionTimeoutError
+transient no :: ConnectionTimeout ConnectTimeout PoolTimeout ConnectError ConnectionRefusedError
+transient no :: NewConnectionError
+transient no :: ConnectTimeoutError ConnectionTimeoutError EndpointConnectionError
+transient no :: ServerSelectionTimeoutError
 transient no :: ClientConnectorError EmptyPoolError ProxyConnectionError WouldBlock QueueFull
 transient no :: ServerTimeoutConnect CannotConnectNowError MaxConnectionsError BusyLoadingError
-transient no :: StaleDataError OptimisticLockError PoolTimeoutError ConnectionAcquireTimeout NoBrokersAvailable NodeNotReadyError
-transient no :: ClientProxyConnectionError CircuitBreakerError CircuitOpenError CircuitBreakerOpenError
+transient no :: StaleDataError OptimisticLockError PoolTimeoutError ConnectionAcquireTimeout
+transient no :: NoBrokersAvailable NodeNotReadyError
+transient no :: ClientProxyConnectionError CircuitBreakerError CircuitOpenError
+transient no :: CircuitBreakerOpenError
 # the request had gone out, or may have
 in_doubt_timeout maybe :: ReadTimeout WriteTimeout ReadError WriteError CloseError IncompleteRead
-in_doubt_timeout maybe :: APITimeoutError TimeoutError ConnectionResetError BrokenPipeError TimeoutExpired
-in_doubt_timeout maybe :: ReadTimeoutError RemoteDisconnected ServerDisconnectedError SocketTimeoutError
-in_doubt_timeout maybe :: ServerTimeoutError ConnectionClosedError ConnectionAbortedError IncompleteReadError
-in_doubt_timeout maybe :: EndOfStream BrokenResourceError ConnectionDoesNotExistError SMTPServerDisconnected
-in_doubt_timeout maybe :: AutoReconnect NetworkTimeout Timeout TooSlowError KafkaTimeoutError BrokenStreamError
-in_doubt_timeout yes :: ClientPayloadError ChunkedEncodingError ResponseStreamingError ContentLengthError
-in_doubt_timeout maybe :: RemoteProtocolError ClientOSError ConnectionClosed DeadlineExceeded ReadTimeoutException
+in_doubt_timeout maybe :: APITimeoutError TimeoutError ConnectionResetError BrokenPipeError
+in_doubt_timeout maybe :: TimeoutExpired
+in_doubt_timeout maybe :: ReadTimeoutError RemoteDisconnected ServerDisconnectedError
+in_doubt_timeout maybe :: SocketTimeoutError
+in_doubt_timeout maybe :: ServerTimeoutError ConnectionClosedError ConnectionAbortedError
+in_doubt_timeout maybe :: IncompleteReadError
+in_doubt_timeout maybe :: EndOfStream BrokenResourceError ConnectionDoesNotExistError
+in_doubt_timeout maybe :: SMTPServerDisconnected
+in_doubt_timeout maybe :: AutoReconnect NetworkTimeout Timeout TooSlowError KafkaTimeoutError
+in_doubt_timeout maybe :: BrokenStreamError
+in_doubt_timeout yes :: ClientPayloadError ChunkedEncodingError ResponseStreamingError
+in_doubt_timeout yes :: ContentLengthError
+in_doubt_timeout maybe :: RemoteProtocolError ClientOSError ConnectionClosed DeadlineExceeded
+in_doubt_timeout maybe :: ReadTimeoutException
 # the answer is there and cannot be read
 unknown yes :: DecodingError ContentDecodingError DecodeError ContentTypeError ResponseParserError
 # rights and the set-up
-permission_denied no :: PermissionError SSLCertVerificationError CertificateError ClientConnectorCertificateError
-permission_denied no :: NoCredentialsError PartialCredentialsError CredentialRetrievalError ProfileNotFound
-permission_denied no :: TokenRetrievalError UnauthorizedSSOTokenError NoRegionError SSOTokenLoadError ConfigNotFound
-permission_denied no :: DefaultCredentialsError RefreshError AuthenticationError AuthenticationException
-permission_denied no :: NoSuchModuleError ModuleNotFoundError ImproperlyConfigured ConfigurationError
-permission_denied no :: ServerFingerprintMismatch UnknownServiceError UnsupportedProtocolVersionError
+permission_denied no :: PermissionError SSLCertVerificationError CertificateError
+permission_denied no :: ClientConnectorCertificateError
+permission_denied no :: NoCredentialsError PartialCredentialsError CredentialRetrievalError
+permission_denied no :: ProfileNotFound
+permission_denied no :: TokenRetrievalError UnauthorizedSSOTokenError NoRegionError
+permission_denied no :: SSOTokenLoadError ConfigNotFound
+permission_denied no :: DefaultCredentialsError RefreshError AuthenticationError
+permission_denied no :: AuthenticationException
+permission_denied no :: NoSuchModuleError ModuleNotFoundError ImproperlyConfigured
+permission_denied no :: ConfigurationError
+permission_denied no :: ServerFingerprintMismatch UnknownServiceError
+permission_denied no :: UnsupportedProtocolVersionError
 permission_denied no :: SignatureVerificationError AuthorizationError NotAuthorized
 permission_denied no :: ClientConnectorDNSError NameResolutionError
 # ours: the arguments
-invalid_argument no :: FileNotFoundError NotADirectoryError IsADirectoryError BadZipFile SameFileError
-invalid_argument no :: InvalidURL InvalidSchema MissingSchema UnsupportedProtocol NonHttpUrlClientError
+invalid_argument no :: FileNotFoundError NotADirectoryError IsADirectoryError BadZipFile
+invalid_argument no :: SameFileError
+invalid_argument no :: InvalidURL InvalidSchema MissingSchema UnsupportedProtocol
+invalid_argument no :: NonHttpUrlClientError
 invalid_argument no :: InvalidUrlClientError LocationParseError LocationValueError URLRequired
-invalid_argument no :: ParamValidationError InvalidSchemaError CookieConflict BadGzipFile LZMAError
-invalid_argument no :: UnidentifiedImageError ParserError ScannerError EmptyDataError TOMLDecodeError
+invalid_argument no :: ParamValidationError InvalidSchemaError CookieConflict BadGzipFile
+invalid_argument no :: LZMAError
+invalid_argument no :: UnidentifiedImageError ParserError ScannerError EmptyDataError
+invalid_argument no :: TOMLDecodeError
 invalid_argument no :: NoSectionError NoOptionError
 business_rejected no :: FileExistsError
 # the machine
@@ -103,9 +124,11 @@ cancelled maybe :: CancelledError Cancelled KeyboardInterrupt SystemExit AbortEr
 # programs' faults
 bug maybe :: ArithmeticError AssertionError AttributeError ImportError LookupError NameError
 bug maybe :: NotImplementedError RecursionError TypeError UnicodeError SyntaxError BufferError
-bug maybe :: StopIteration StopAsyncIteration ClosedResourceError BusyResourceError InvalidStateError
+bug maybe :: StopIteration StopAsyncIteration ClosedResourceError BusyResourceError
+bug maybe :: InvalidStateError
 bug maybe :: StreamError LocalProtocolError ResourceClosedError UnpicklingError PicklingError
-bug maybe :: IllegalStateChangeError DetachedInstanceError MissingGreenlet InterfaceError FrozenInstanceError
+bug maybe :: IllegalStateChangeError DetachedInstanceError MissingGreenlet InterfaceError
+bug maybe :: FrozenInstanceError
 bug maybe :: UndefinedError TemplateSyntaxError TemplateAssertionError
 bug maybe :: EncodeError ReferenceError SystemError BrokenBarrierError UnsupportedOperation
 """,
@@ -137,7 +160,8 @@ transient no :: 1040 1203 1205 1213 2002 2003 1129 3572 1226 1614 1180
 in_doubt_timeout maybe :: 2006 2013 2055 1053 1158 1159 1160 1161 4031
 transient maybe :: 3024
 business_rejected no :: 1022 1062 1169 1217 1451 1557 1586 3819 4025 1644 1050 1007
-invalid_argument no :: 1048 1054 1064 1136 1146 1216 1264 1265 1292 1364 1366 1406 1452 1690 1051 1052 1109
+invalid_argument no :: 1048 1054 1064 1136 1146 1216 1264 1265 1292 1364 1366 1406 1452 1690 1051
+invalid_argument no :: 1052 1109
 invalid_argument no :: 1305 1153 1411 1525 3140 1241 1365 1426 1425
 resource_exhausted maybe :: 1021 1037 1038 1041 1114 1135 3
 cancelled maybe :: 1317 1094
@@ -160,14 +184,18 @@ cancelled maybe :: 11601
 
 SQLITE: Mapping[str, Verdict] = parse_codes(
     """
-transient no :: SQLITE_BUSY SQLITE_LOCKED SQLITE_BUSY_SNAPSHOT SQLITE_BUSY_RECOVERY SQLITE_LOCKED_SHAREDCACHE
+transient no :: SQLITE_BUSY SQLITE_LOCKED SQLITE_BUSY_SNAPSHOT SQLITE_BUSY_RECOVERY
+transient no :: SQLITE_LOCKED_SHAREDCACHE
 transient no :: SQLITE_BUSY_TIMEOUT SQLITE_PROTOCOL
-permission_denied no :: SQLITE_READONLY SQLITE_CANTOPEN SQLITE_PERM SQLITE_AUTH SQLITE_READONLY_DBMOVED
+permission_denied no :: SQLITE_READONLY SQLITE_CANTOPEN SQLITE_PERM SQLITE_AUTH
+permission_denied no :: SQLITE_READONLY_DBMOVED
 permission_denied no :: SQLITE_CANTOPEN_ISDIR SQLITE_CANTOPEN_FULLPATH SQLITE_READONLY_DIRECTORY
 resource_exhausted maybe :: SQLITE_FULL SQLITE_NOMEM SQLITE_IOERR_NOMEM
-business_rejected no :: SQLITE_CONSTRAINT_UNIQUE SQLITE_CONSTRAINT_PRIMARYKEY SQLITE_CONSTRAINT_CHECK
+business_rejected no :: SQLITE_CONSTRAINT_UNIQUE SQLITE_CONSTRAINT_PRIMARYKEY
+business_rejected no :: SQLITE_CONSTRAINT_CHECK
 business_rejected no :: SQLITE_CONSTRAINT_TRIGGER SQLITE_CONSTRAINT_ROWID
-invalid_argument no :: SQLITE_CONSTRAINT_NOTNULL SQLITE_CONSTRAINT_FOREIGNKEY SQLITE_CONSTRAINT_DATATYPE
+invalid_argument no :: SQLITE_CONSTRAINT_NOTNULL SQLITE_CONSTRAINT_FOREIGNKEY
+invalid_argument no :: SQLITE_CONSTRAINT_DATATYPE
 invalid_argument no :: SQLITE_ERROR SQLITE_TOOBIG SQLITE_MISMATCH SQLITE_RANGE
 permission_denied no :: SQLITE_NOTADB
 unknown maybe :: SQLITE_CORRUPT SQLITE_IOERR SQLITE_INTERNAL

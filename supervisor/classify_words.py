@@ -19,7 +19,7 @@ _TRACE = re.compile(
     re.IGNORECASE,
 )
 _LAST = re.compile(
-    r"^(?:[\w.]+\.)?([A-Z]\w*(?:Error|Exception|Exit|Interrupt|Timeout|Warning|Expired)): ?(.*)",
+    r"^(?:[\w.]+\.)?([A-Z]\w*(?:Error|Exception|Exit|Interrupt|Timeout|Warning|Expired))(?:: ?(.*)|\s*$)",
     re.MULTILINE,
 )
 _ERRNO = re.compile(
@@ -30,17 +30,34 @@ _BUG = parse_verdict("bug maybe", "stack trace")
 # What was seen of a connection, for exceptions whose class alone says only "connection".
 _CONNECTION = parse_rules(
     """
-transient no :: urlopen error timed out
-transient no :: queuepool|connection pool|<pool> & limit|exhaust|timeout|timed out|full|empty|no more connections
-transient no :: too many connections|waiting for a connection|acquire a connection|acquiring connection
-permission_denied no :: certificate_verify_failed|certificate verify failed|certificateerror|hostname mismatch|wrong_version_number|wrong version number|unsupported protocol|self-signed|self signed|unknown ca|sslv3_alert|tlsv1_alert|ssl: tlsv|no_shared_cipher|handshake failure|handshake_failure|certificate required|certificate has expired
-transient no :: temporary failure in name resolution|eai_again|try again later & name|resolution|resolve
-permission_denied no :: name or service not known|nodename nor servname|getaddrinfo failed|no address associated|nameresolutionerror|could not resolve|name does not resolve|no such host
+transient no :: urlopen error timed out|pooltimeout
+transient no :: queuepool|connection pool|<pool> & limit|exhaust|timeout|timed out|full|empty
+    |no more connections
+transient no :: too many connections|waiting for a connection|acquire a connection
+    |acquiring connection
+permission_denied no :: certificate_verify_failed|certificate verify failed|certificateerror
+    |hostname mismatch|wrong_version_number|wrong version number|unsupported protocol|self-signed
+    |self signed|unknown ca|sslv3_alert|tlsv1_alert|ssl: tlsv|no_shared_cipher|handshake failure
+    |handshake_failure|certificate required|certificate has expired
+transient no :: temporary failure in name resolution|eai_again|try again later & name|resolution
+    |resolve
+permission_denied no :: name or service not known|nodename nor servname|getaddrinfo failed
+    |no address associated|nameresolutionerror|could not resolve|name does not resolve
+    |no such host
 transient maybe :: too many 500 error|too many 502 error|too many 503 error
 rate_limited no :: too many 429 error
 in_doubt_timeout maybe :: too many 504 error
-transient no :: newconnectionerror|connection refused|connect call failed|failed to establish a new connection|no route to host|network is unreachable|host is down|connecttimeout|connect timeout|connection timed out|timed out while connecting|connection to|could not connect|cannot connect to host|handshake operation timed out|tunnel connection failed|unable to connect to proxy|cannot connect to proxy|error connecting to|delayed connect & !read timed out|reading from|readtimeout
-in_doubt_timeout maybe :: read timed out|readtimeout|reset by peer|connection reset|broken pipe|remotedisconnected|remote end closed|connection aborted|server disconnected|incompleteread|incomplete read|response ended|connection closed|closed connection|closed by server|unexpected_eof|eof occurred|write operation timed out|read operation timed out|timed out|connection lost|while reading from socket|peer closed|stream closed|protocol error
+transient no :: newconnectionerror|connection refused|connect call failed
+    |failed to establish a new connection|no route to host|network is unreachable|host is down
+    |connecttimeout|connect timeout|connection timed out|timed out while connecting|connection to
+    |could not connect|cannot connect to host|handshake operation timed out
+    |tunnel connection failed|unable to connect to proxy|cannot connect to proxy
+    |error connecting to|delayed connect & !read timed out|reading from|readtimeout
+in_doubt_timeout maybe :: read timed out|readtimeout|reset by peer|connection reset|broken pipe
+    |remotedisconnected|remote end closed|connection aborted|server disconnected|incompleteread
+    |incomplete read|response ended|connection closed|closed connection|closed by server
+    |unexpected_eof|eof occurred|write operation timed out|read operation timed out|timed out
+    |connection lost|while reading from socket|peer closed|stream closed|protocol error
 transient no :: refused
 """,
     "connection",
@@ -66,7 +83,7 @@ def of_words(text: str, *, with_status: bool = True) -> Verdict | None:
     text = clip(text)
     if (found := of_trace(text)) is not None:
         return found
-    lower = text.lower()
+    lower = _URL.sub(" ", text.lower())
     found = _chinese(text, lower) or ENGLISH.first(lower)
     if with_status and (found is None or found.error_class is ErrorClass.UNKNOWN):
         return _status_in(lower) or found
@@ -84,6 +101,8 @@ def _chinese(text: str, lower: str) -> Verdict | None:
     return told
 
 
+# An address is no sentence: its words (billing, registry, models) say nothing of what happened.
+_URL = re.compile(r"https?://[^\s\"'<>\u4e00-\u9fff]{1,400}")
 _STATUS_IN = re.compile(
     r"^([45]\d\d)\b|\b(?:http|http status|status|status code)[ :=/]{1,3}([45]\d\d)\b"
 )
@@ -106,7 +125,8 @@ def of_trace(text: str) -> Verdict | None:
     if not lines:
         return _BUG
     last = lines[-1]
-    told = of_errno(last[2]) or NAMES.get(token(last[1])) or ENGLISH.first(last[2].lower())
+    said = last[2] or ""
+    told = of_errno(said) or NAMES.get(token(last[1])) or ENGLISH.first(said.lower())
     return _BUG if told is None else told
 
 
