@@ -67,7 +67,10 @@ async def longest_gap_while_stopping(number: int) -> float:
 @pytest.mark.slow
 async def test_stopping_many_children_does_not_hold_up_the_loop() -> None:
     """10,000 in one call, best of three: no gap above 100 ms."""
-    assert min([await longest_gap_while_stopping(10_000) for _ in range(3)]) < 0.1
+    gaps: list[float] = []
+    while len(gaps) < 3 and min(gaps, default=1.0) >= 0.1:
+        gaps.append(await longest_gap_while_stopping(10_000))
+    assert min(gaps) < 0.1
 
 
 def test_tuning_is_explicit() -> None:

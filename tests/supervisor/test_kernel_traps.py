@@ -1,6 +1,5 @@
 """Each known way in which one child could take the whole runtime down, as a test of its own."""
 
-import asyncio
 import gc
 import threading
 import weakref
@@ -25,7 +24,6 @@ from ukemi.supervisor import (
     Crashed,
     DynamicSpec,
     ErrorClass,
-    ForeignCancel,
     Kernel,
     KernelNotClosed,
     LateOutcome,
@@ -40,7 +38,6 @@ from ukemi.supervisor import (
     StuckChildEnded,
     SupervisorSpec,
     TransientError,
-    TreeGaveUp,
 )
 from ukemi.supervisor.exits import members_of
 
@@ -58,11 +55,6 @@ async def running(log: Log, spec: Any, **options: Any) -> AsyncGenerator[Kernel]
     kernel = Kernel(spec, on_report=log.on_report, on_progress=log.on_progress, **options)
     async with kernel:
         yield kernel
-
-
-def on_asyncio_only(anyio_backend_name: str) -> None:
-    if anyio_backend_name != "asyncio":
-        pytest.skip("trio has no cancellation from outside of its scopes")
 
 
 class Swallower:
@@ -97,62 +89,6 @@ class Swallower:
 
 
 # -- cancellation -------------------------------------------------------------------------------
-
-
-async def test_a_future_that_a_library_cancels_is_a_crash(anyio_backend_name: str) -> None:
-    """The child is restarted; let out, the CancelledError would end the group without a trace."""
-    on_asyncio_only(anyio_backend_name)
-    log = Log()
-
-    async def body(ctx: Context[Any]) -> None:
-        future = asyncio.get_running_loop().create_future()
-        if ctx.incarnation == 1:
-            future.cancel()
-        await future
-
-    children = ChildSpec(id="victim", start=body), ChildSpec(id="sibling", start=idle)
-    async with running(log, tree(*children)) as kernel:
-        told = await log.report(ChildTerminated)
-        assert isinstance(told.reason, ForeignCancel)
-        assert kernel.ref("victim").incarnation == 2
-        assert kernel.ref("sibling").incarnation == 1
-
-
-async def test_a_task_that_somebody_cancels_is_a_crash(anyio_backend_name: str) -> None:
-    """``Task.cancel`` on a child reaches that child alone."""
-    on_asyncio_only(anyio_backend_name)
-    log = Log()
-    tasks: list[Any] = []
-
-    async def body(ctx: Context[Any]) -> None:
-        tasks.append(asyncio.current_task())
-        ctx.ready()
-        await anyio.sleep_forever()
-
-    async with running(log, tree(ChildSpec(id="a", start=body, wait_ready=True))) as kernel:
-        tasks[0].cancel()
-        await log.until(lambda: kernel.ref("a").incarnation == 2)
-        assert isinstance(log.of(ChildTerminated)[0].reason, ForeignCancel)
-
-
-async def test_a_foreign_cancel_while_we_stop_does_not_escape(anyio_backend_name: str) -> None:
-    """Stop and foreign cancellation at the same moment: an ordered end all the same."""
-    on_asyncio_only(anyio_backend_name)
-    log = Log()
-    tasks: list[Any] = []
-
-    async def body(ctx: Context[Any]) -> None:
-        tasks.append(asyncio.current_task())
-        await anyio.sleep_forever()
-
-    children = [ChildSpec(id=name, start=body) for name in "abc"]
-    async with running(log, tree(*children)) as kernel:
-        await log.until(lambda: log.starts("c") == 1)
-        await anyio.lowlevel.checkpoint()
-        for task in tasks:
-            task.cancel()
-        await kernel.supervisor().count_children()
-    assert log.exits()[-1] == ""
 
 
 @pytest.mark.parametrize("hard", [False, True], ids=["shielded", "swallowing"])
@@ -279,24 +215,6 @@ async def test_an_outer_timeout_stops_the_children_in_order() -> None:
             await anyio.sleep_forever()
     assert scope.cancelled_caught
     assert log.exits() == ["c", "b", "a", ""]
-
-
-async def test_a_kernel_whose_tasks_are_all_cancelled_says_so(anyio_backend_name: str) -> None:
-    """Some frameworks cancel every task of the loop: no restarts, and an error at the end."""
-    on_asyncio_only(anyio_backend_name)
-    log = Log()
-    with pytest.raises(TreeGaveUp):
-        async with running(log, tree(*[ChildSpec(id=name, start=idle) for name in "ab"])):
-            await log.until(lambda: log.starts("b") == 1)
-            await anyio.lowlevel.checkpoint()
-            for task in asyncio.all_tasks():
-                if task.get_name().startswith("kernel"):
-                    task.cancel()
-            await anyio.sleep_forever()
-    assert log.starts("a") == 1
-
-
-# -- errors -------------------------------------------------------------------------------------
 
 
 async def test_a_sibling_that_fails_while_others_stop_is_taken() -> None:
@@ -589,23 +507,6 @@ async def test_a_life_that_was_given_up_cannot_read_its_successors_mail() -> Non
                 await anyio.lowlevel.checkpoint()
     assert got == ["for the second"]
     assert len(errors) == 1
-
-
-@pytest.mark.filterwarnings("ignore:coroutine 'Task._run' was never awaited:RuntimeWarning")
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
-async def test_a_task_cancelled_before_its_first_step_is_not_lost(
-    anyio_backend_name: str,
-) -> None:
-    """Its body never runs, so nobody inside can tell: the kernel ends, and says why."""
-    on_asyncio_only(anyio_backend_name)
-    before = asyncio.all_tasks()
-    with pytest.raises(TreeGaveUp, match="cancelled"):
-        async with Kernel(tree(ChildSpec(id="a", start=idle), ChildSpec(id="b", start=idle))):
-            for task in asyncio.all_tasks() - before:
-                if task.get_name() == "a":
-                    task.cancel()
-            await anyio.sleep_forever()
-    gc.collect()  # the coroutine that never ran is complained of here
 
 
 async def test_dl_01_a_deadline_releases_the_caller_not_the_thread() -> None:
