@@ -2,7 +2,7 @@
 
 import anyio
 import pytest
-from sessions import agent, assert_paired, ended, results, run_one
+from sessions import agent, answers, assert_paired, ended, results, run_one
 
 from ukemi import Agent, Budget, Completed, HandedOver, PermissionDenied, Prices, Runtime, tool
 from ukemi.actors.accounts import Book
@@ -249,22 +249,17 @@ class Family:
         self.parent = agent(self.parent_says, [step, delegate], name="parent")
 
     def child_says(self, request: ModelRequest) -> Reply:
-        done = _answers(request)
+        done = answers(request)
         return call("step") if done < self.wants else "done"
 
     def parent_says(self, request: ModelRequest) -> Reply:
-        done = _answers(request)
+        done = answers(request)
         # The step that starts the children is one of the thirty.
         if done < self.used - 1:
             return call("step")
         if done == self.used - 1:
             return [call("child", task=f"task {at}") for at in range(3)]
         return "final"
-
-
-def _answers(request: ModelRequest) -> int:
-    count: int = getattr(request.messages, "assistant_count")  # noqa: B009
-    return count
 
 
 async def family(

@@ -10,16 +10,27 @@ import sys
 import threading
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager, closing
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import anyio
 import pytest
-from sessions import REAL_BACKENDS, agent, conversation, ended, journal, opened, run_one
+from sessions import (
+    REAL_BACKENDS,
+    agent,
+    answers,
+    conversation,
+    ended,
+    journal,
+    opened,
+    run_one,
+    until,
+)
 from store_faults import Fault, FaultyStore, damage, stored_body
 
 from ukemi import Agent, Budget, Completed, HandedOver, Runtime, SessionHandle, Stopped, tool
-from ukemi.actors.model import AssistantMessage, ModelRequest, ToolMessage
+from ukemi.actors.model import AssistantMessage, ModelReply, ModelRequest, ToolMessage
 from ukemi.models import call
 from ukemi.models.scripted import Reply
 from ukemi.stores.base import CheckpointUnknown, SessionDamaged, Store
@@ -68,7 +79,7 @@ def producer(count: int) -> Agent:
         return f"{number} again"
 
     def says(request: ModelRequest) -> Reply:
-        done: int = getattr(request.messages, "assistant_count")  # noqa: B009
+        done = answers(request)
         return call("produce", number=done + 1) if done < count else "done"
 
     return agent(says, [produce])
@@ -87,7 +98,10 @@ SAMPLE = (0, 1, 6, 12)
 
 @pytest.mark.parametrize(
     "at",
-    [pytest.param(at, marks=() if at in SAMPLE else pytest.mark.slow) for at in range(len(MOMENTS))],
+    [
+        pytest.param(at, marks=() if at in SAMPLE else pytest.mark.slow)
+        for at in range(len(MOMENTS))
+    ],
 )
 async def test_CC_01_a_write_cut_off_by_a_kill_leaves_one_whole_checkpoint(
     tmp_path: Path, at: int
@@ -183,7 +197,7 @@ async def damaged(place: Store, *, running: bool) -> AsyncGenerator[bytes]:
         await anyio.sleep_forever()
 
     def says(request: ModelRequest) -> Any:
-        done: int = getattr(request.messages, "assistant_count")  # noqa: B009
+        done = answers(request)
         if done < 3:
             return call("produce", number=done + 1)
         return hang() if running and request.session_id == "s-3" else "done"
@@ -213,21 +227,20 @@ async def test_CC_03_damage_is_told_and_never_read_as_emptiness(
     place: Store, running: bool
 ) -> None:
     of = producer(3)
-    async with damaged(place, running=running):
-        async with Runtime(place, agents=[of]) as runtime:
-            if running:
-                assert any("s-3" in each for each in runtime.alerts)
-            with pytest.raises(SessionDamaged, match=r"s-3.*3"):
-                await runtime.session("s-3").checkpoint()
-            with pytest.raises(SessionDamaged, match=r"s-3.*3"):
-                await runtime.session("s-3").inspect()
-            heads = {head.session_id: head for head in await runtime.sessions()}
-            assert heads.keys() == {"s-1", "s-3"}
-            assert heads["s-1"].damaged is None
-            if running:
-                # A list reads the last row of each session; behind an end there is one more.
-                assert heads["s-3"].damaged is not None
-                assert "3" in heads["s-3"].damaged
+    async with damaged(place, running=running), Runtime(place, agents=[of]) as runtime:
+        if running:
+            assert any("s-3" in each for each in runtime.alerts)
+        with pytest.raises(SessionDamaged, match=r"s-3.*3"):
+            await runtime.session("s-3").checkpoint()
+        with pytest.raises(SessionDamaged, match=r"s-3.*3"):
+            await runtime.session("s-3").inspect()
+        heads = {head.session_id: head for head in await runtime.sessions()}
+        assert heads.keys() == {"s-1", "s-3"}
+        assert heads["s-1"].damaged is None
+        if running:
+            # A list reads the last row of each session; behind an end there is one more.
+            assert heads["s-3"].damaged is not None
+            assert "3" in heads["s-3"].damaged
 
 
 @pytest.mark.parametrize("running", [False, True], ids=["ended", "unfinished"])
@@ -263,12 +276,11 @@ async def test_CC_03_the_checkpoint_before_is_loaded_on_request_and_the_loss_tol
 
 async def test_CC_03_other_sessions_of_the_store_go_on_as_usual(place: Store) -> None:
     of = agent(["done again"] * 9)
-    async with damaged(place, running=True):
-        async with Runtime(place, agents=[of]) as runtime:
-            assert (await runtime.session("s-1").checkpoint()).checkpoint_counter == 3
-            await runtime.session("s-1").send("go on")
-            assert await ended(runtime, "s-1", 10.0) == Completed("done again")
-            assert await run_one(runtime, of, session_id="s-4") == Completed("done again")
+    async with damaged(place, running=True), Runtime(place, agents=[of]) as runtime:
+        assert (await runtime.session("s-1").checkpoint()).checkpoint_counter == 3
+        await runtime.session("s-1").send("go on")
+        assert await ended(runtime, "s-1", 10.0) == Completed("done again")
+        assert await run_one(runtime, of, session_id="s-4") == Completed("done again")
 
 
 # ---------------------------------------------------------------- CA-02
@@ -389,6 +401,10 @@ async def test_CA_02_the_runtime_is_left_during_the_commit(tmp_path: Path, when:
     assert writing.ran == 1
 
 
+async def nothing_runs(runtime: Runtime) -> bool:
+    return all(head.status != "running" for head in await runtime.sessions())
+
+
 async def test_CA_02_a_start_that_is_cancelled_is_wholly_there_or_wholly_absent(
     tmp_path: Path,
 ) -> None:
@@ -405,9 +421,7 @@ async def test_CA_02_a_start_that_is_cancelled_is_wholly_there_or_wholly_absent(
                 group.cancel_scope.cancel()
             faulty.plan.clear()
             faulty.release()
-            with anyio.fail_after(10.0):
-                while [head for head in await runtime.sessions() if head.status == "running"]:
-                    await anyio.sleep(0.05)
+            await until(partial(nothing_runs, runtime))
             assert {head.status for head in await runtime.sessions()} <= {"completed"}
 
 
@@ -434,9 +448,7 @@ class Growing:
             return "never"
 
         async def says(request: ModelRequest) -> Reply:
-            from ukemi.actors.model import ModelReply
-
-            done: int = getattr(request.messages, "assistant_count")  # noqa: B009
+            done = answers(request)
             if done in self.at:
                 self.at[done].set()
                 await self.go_on[done].wait()
@@ -524,7 +536,7 @@ async def test_CG_01_the_full_texts_of_large_results_are_freed_and_those_in_doub
         return f"{number} " * 40_000
 
     def says(request: ModelRequest) -> Reply:
-        done: int = getattr(request.messages, "assistant_count")  # noqa: B009
+        done = answers(request)
         return call("large", number=done) if done < 80 else "done"
 
     of = agent(says, [large], record=False)

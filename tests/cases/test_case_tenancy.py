@@ -4,11 +4,12 @@ import random
 
 import anyio
 import pytest
-from sessions import REAL_BACKENDS, agent, ended, journal, opened, requests
+from sessions import REAL_BACKENDS, agent, answers, ended, journal, opened, requests
 
 from ukemi import Agent, Budget, Completed, Runtime, current, tool
 from ukemi.actors.context import CallContext
 from ukemi.actors.model import ModelRequest, UserMessage
+from ukemi.actors.tools import AnyTool
 from ukemi.models import call
 from ukemi.models.scripted import Reply
 from ukemi.stores.memory import MemoryStore
@@ -54,12 +55,12 @@ class Names:
         def whoami_in_a_thread() -> str:
             return hear(self.names[current().session_id])
 
-        tools = [set_name, whoami, whoami_in_a_thread]
+        tools: list[AnyTool] = [set_name, whoami, whoami_in_a_thread]
         self.child = agent(self.script, tools, name="child", record=False)
         self.agent = agent(self.script, [*tools, self.child.as_tool()], record=False)
 
     def script(self, request: ModelRequest) -> Reply:
-        done: int = getattr(request.messages, "assistant_count")  # noqa: B009
+        done = answers(request)
         if done == 0:
             return call("set_name", name=request.session_id)
         if done == 1:

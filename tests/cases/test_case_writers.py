@@ -14,7 +14,7 @@ import anyio
 import pytest
 from anyio.abc import Process
 from anyio.streams.buffered import BufferedByteReceiveStream
-from sessions import REAL_BACKENDS, agent, ended, opened, put_history, raw_rows
+from sessions import REAL_BACKENDS, agent, ended, opened, put_history, raw_rows, until
 
 from ukemi import Agent, Completed, Runtime, tool
 from ukemi.models import call
@@ -113,9 +113,7 @@ async def test_CW_01_one_owns_it_and_the_other_is_refused_before_it_does_anythin
         assert (replies[loser]["asked"], replies[loser]["ran"]) == (0, 0)
         assert "s-1" in replies[loser]["text"]
         # The winner is at work; reading works for anybody meanwhile.
-        with anyio.fail_after(10.0):
-            while not effects.exists():
-                await anyio.sleep(0.02)
+        await until(effects.exists)
         async with Runtime(path, agents=[agent(["x"])], adopt=False) as reader:
             inspection = await reader.session("s-1").inspect()
             assert inspection.status == "running"
@@ -131,9 +129,7 @@ async def test_CW_01_one_owns_it_and_the_other_is_refused_before_it_does_anythin
 
 async def test_CW_01_sequence_numbers_are_unique_and_without_gaps(tmp_path: Path) -> None:
     async with two_on_one_session(tmp_path) as (path, effects, _, _):
-        with anyio.fail_after(10.0):
-            while not effects.exists():
-                await anyio.sleep(0.02)
+        await until(effects.exists)
     async with opened(SqliteStore(path)) as store:
         stored = await store.load("s-1")
     assert [row.seq for row in stored.rows] == list(range(1, len(stored.rows) + 1))
@@ -147,9 +143,7 @@ async def test_CW_01_after_a_kill_the_other_takes_over_within_the_lease(tmp_path
     async with two_on_one_session(tmp_path) as (path, effects, children, replies):
         winner = next(at for at, reply in enumerate(replies) if "error" not in reply)
         loser = 1 - winner
-        with anyio.fail_after(10.0):
-            while not effects.exists():
-                await anyio.sleep(0.02)
+        await until(effects.exists)
         children[winner].process.kill()
         await children[winner].process.wait()
         killed_at = time.monotonic()

@@ -156,7 +156,12 @@ async def test_send_to_an_ended_session_goes_on_with_it(store: MemoryStore, how:
     def script(request: ModelRequest) -> Reply:
         if len(texts(request)) > 1:
             return "done again"
-        return {"completed": "done", "handed over": KeyError("x"), "stopped": Hang()}[how]
+        replies: dict[str, Reply] = {
+            "completed": "done",
+            "handed over": KeyError("x"),
+            "stopped": Hang(),
+        }
+        return replies[how]
 
     of = agent(script)
     async with Runtime(store, agents=[of]) as runtime:

@@ -189,7 +189,7 @@ def main() -> None:
     mode, *rest = sys.argv[1:]
     match mode:
         case "talk":
-            anyio.run(talk, *rest)
+            anyio.run(talk, rest[0], rest[1])
         case "load":
             anyio.run(load, rest[0], rest[1], int(rest[2]), int(rest[3]))
         case _:

@@ -5,7 +5,7 @@ leaves it; the next runtime on the same store adopts it.
 """
 
 import json
-from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
 from importlib.util import find_spec
 from pathlib import Path
@@ -201,9 +201,18 @@ def results(messages: Sequence[Message]) -> list[ToolMessage]:
 
 
 async def until(
-    condition: Callable[[], bool], within_s: float = 10.0, step_s: float = 0.005
+    condition: Callable[[], bool | Awaitable[bool]], within_s: float = 10.0, step_s: float = 0.02
 ) -> None:
     """Wait for something that another thread or process brings about, up to a bound."""
     with anyio.fail_after(within_s):
-        while not condition():  # noqa: ASYNC110 - another process sets no event of ours
+        while True:
+            holds = condition()
+            if await holds if isinstance(holds, Awaitable) else holds:
+                return
             await anyio.sleep(step_s)
+
+
+def answers(request: ModelRequest) -> int:
+    """Return how many answers of the model a request holds: a script's place, without memory."""
+    count: int = getattr(request.messages, "assistant_count")  # noqa: B009
+    return count
