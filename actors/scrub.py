@@ -24,7 +24,13 @@ _RULES = (
         ),
         rf"\1{HIDDEN}",
     ),
-    (re.compile(r"\b(bearer|basic)\s{1,3}[a-z0-9._~+/=-]{6,4000}", re.IGNORECASE), rf"\1 {HIDDEN}"),
+    (
+        re.compile(
+            r"\b(bearer|basic)\s{1,3}(?=[a-z._~+/-]{0,200}[\d=])[a-z0-9._~+/=-]{6,4000}",
+            re.IGNORECASE,
+        ),
+        rf"\1 {HIDDEN}",
+    ),
     # ?key=xyz, token: xyz, "api_key": "xyz"
     (
         re.compile(
