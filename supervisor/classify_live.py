@@ -5,9 +5,10 @@ from where the client already keeps it, never through a property that may read t
 """
 
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import Any, cast
 
-from .classify_values import is_list, is_mapping, mapping
+from .classify_values import Record, is_list, is_mapping, mapping
 
 _TEXT_MAX = 20_000
 _DEPTH_MAX = 6
@@ -22,6 +23,7 @@ _ATTRS = (
     *("validator_value", "doc", "msg", "retry_after", "title", "error_type", "data", "obj"),
     *("headers", "body", "json_body", "http_body", "error", "diag", "decline_code"),
 )
+_WANTED = frozenset(_ATTRS)
 _DIAG = ("sqlstate", "message_primary", "message_detail", "column_name", "constraint_name")
 
 
@@ -63,7 +65,7 @@ def _attrs(error: BaseException) -> dict[str, Any]:
     if (call := _grpc(error)) is not None:
         return call
     attrs: dict[str, Any] = {}
-    for name in _ATTRS:
+    for name in _readable(error):
         value = getattr_quiet(error, name)
         if value is None or callable(value) or value in ("", b""):
             continue
@@ -78,9 +80,23 @@ def _attrs(error: BaseException) -> dict[str, Any]:
     return attrs
 
 
+def _readable(error: BaseException) -> Iterable[str]:
+    """The names worth asking for: those of the object itself, and those its class defines."""
+    own: Record = getattr(error, "__dict__", {})
+    known = _of_class(type(error))
+    return (*known, *(name for name in own if name in _WANTED and name not in known))
+
+
+@lru_cache(maxsize=1_024)
+def _of_class(kind: type) -> tuple[str, ...]:
+    defined = {name for each in kind.__mro__ for name in vars(each)}
+    return tuple(name for name in _ATTRS if name in defined)
+
+
 def _grpc(error: BaseException) -> dict[str, Any] | None:
     """A gRPC error is also the call: its code, its details and what came behind the answer."""
-    code, details = getattr_quiet(error, "code"), getattr_quiet(error, "details")
+    code = getattr_quiet(error, "code")
+    details = getattr_quiet(error, "details") if callable(code) else None
     if not (callable(code) and callable(details)):
         return None
     try:

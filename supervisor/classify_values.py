@@ -9,8 +9,10 @@ _NOTHING: Record = {}
 
 
 def is_mapping(value: object) -> TypeGuard[Record]:
-    """Whether a value is a mapping; JSON's own kind is asked for first, since it is the usual one."""
-    return isinstance(value, dict) or isinstance(value, Mapping)  # noqa: SIM101
+    """Whether a value is a mapping; what is usual is asked for first, the rest is slow to ask."""
+    if isinstance(value, dict):
+        return True
+    return value is not None and not isinstance(value, str | list) and isinstance(value, Mapping)
 
 
 def is_list(value: object) -> TypeGuard[list[Any]]:
