@@ -4,6 +4,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 from random import Random
 
@@ -15,8 +16,8 @@ CHILD = Path(__file__).with_name("sweep_child.py")
 RUN_S_MAX = 120.0
 """Seconds for one process; a clean run takes two or three."""
 
-CLOCK_MS = (300, 2_500)
-"""From the imports of the child to the end of a clean run."""
+CLOCK_MS_FIRST = 300
+"""The child has hardly been imported by then; the last is the end of a clean run."""
 
 POINTS = (
     "commit-before",
@@ -64,10 +65,12 @@ class Verdict(Struct):
 
 
 def count(folder: Path) -> dict[str, int]:
-    """Return how often a run that nobody kills comes to each point."""
+    """Return how often a run that nobody kills comes to each point, and how long it takes."""
+    began = time.monotonic()
     done = _spawn(Plan(()), folder, None)
     assert done.returncode == 0, done.stderr
-    return msgspec.json.decode(done.stdout, type=dict[str, int])
+    took_ms = round((time.monotonic() - began) * 1000)
+    return {**msgspec.json.decode(done.stdout, type=dict[str, int]), "clock": took_ms}
 
 
 def slots(total: int) -> list[str]:
@@ -92,8 +95,7 @@ def make_plan(seed: int, name: str, counts: dict[str, int]) -> Plan:
 
 def _number(point: str, share: float, counts: dict[str, int]) -> int:
     if point == "clock":
-        first, last = CLOCK_MS
-        return round(first + share * (last - first))
+        return round(CLOCK_MS_FIRST + share * max(0, counts[point] - CLOCK_MS_FIRST))
     # Sessions meet in more or fewer commits from run to run.
     sure = int(counts[point] * (0.8 if point.startswith("commit") else 1.0))
     return 1 + min(int(share * sure), sure - 1)
