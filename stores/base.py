@@ -75,7 +75,7 @@ class Create(Struct, frozen=True, kw_only=True, tag=True):
     body: bytes
 
 
-class Append(Struct, frozen=True, kw_only=True, tag=True):
+class Append(Struct, frozen=True, kw_only=True, tag=True, gc=False):
     """Add one row. Refused unless ``epoch`` is the session's and ``seq`` its last plus one.
 
     ``status`` other than ``running`` ends the ownership: the session is parked or over, and takes
@@ -143,7 +143,7 @@ class Rewrite(Struct, frozen=True, kw_only=True, tag=True):
 Write = Create | Append | Claim | Renew | Leave | Pack | Rewrite
 
 
-class Done(Struct, frozen=True):
+class Done(Struct, frozen=True, gc=False):
     """A write is durable. ``epoch`` and ``seq`` are the session's after it (0 where it has none)."""
 
     epoch: int = 0

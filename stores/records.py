@@ -70,8 +70,8 @@ class ToolCall(Struct, frozen=True, omit_defaults=True, gc=False):
     problem: str | None = None
 
 
-class Entry(Struct, frozen=True, omit_defaults=True, tag_field="t"):
-    """Base of all journal entries."""
+class Entry(Struct, frozen=True, omit_defaults=True, tag_field="t", gc=False):
+    """Base of all journal entries. They hold plain data and no cycles, so no collector need look."""
 
 
 class Opened(Entry, frozen=True, tag="open"):

@@ -180,10 +180,9 @@ class Restarts(Family):
         self._leave(child, reason)
         if abnormal and isinstance(self.spec, DynamicSpec) and self.spec.on_give_up is not None:
             self.services.call(self.spec.on_give_up, child.id, reason)
-        if ends_supervisor(
-            self.spec.auto_shutdown,
-            significant=child.spec.significant,
-            others_left=self._significant_left(),
+        # Most children are not significant: for them the others need not be looked at.
+        if child.spec.significant and ends_supervisor(
+            self.spec.auto_shutdown, significant=True, others_left=self._significant_left()
         ):
             self.ending = Shutdown(cause=reason, child=child.path)
 
