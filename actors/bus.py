@@ -100,8 +100,8 @@ class Channel:
     async def events(self) -> AsyncGenerator[Event, None]:
         """Yield recent events, then those that come, up to the session's end."""
         subscriber = Subscriber()
-        for event in self._recent or ():
-            subscriber.put(event)
+        for recent in self._recent or ():
+            subscriber.put(recent)
         if self._closed:
             subscriber.close()
         self._subscribers.append(subscriber)
