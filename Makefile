@@ -3,12 +3,13 @@ PYTHON ?= python3
 BIN := .venv/bin
 export PYTHONDONTWRITEBYTECODE ?= 1
 
-.PHONY: help demo test fast sweep lint format bench clean requirements
+.PHONY: help demo test fast sweep live lint format bench clean requirements
 
 help:
 	@echo "make demo    the main job, killed in the middle and started again (no key, no network)"
 	@echo "make test    every test, sweeps as samples (make fast: the quick ones)"
 	@echo "make sweep   the crash sweeps, whole"
+	@echo "make live    the errors of real client libraries, raised on loopback (its own environment)"
 	@echo "make lint    formatter, linter, type checkers, import direction"
 	@echo "make bench   the benchmarks"
 
@@ -36,6 +37,18 @@ fast: .venv/.stamp
 sweep: .venv/.stamp
 	$(BIN)/python -m pytest -m sweep
 
+# Real libraries raise real errors on loopback, and each is classified. A case whose library is not in
+# the environment is skipped and named; PostgreSQL's need UKEMI_ERRORS_PG=host:port.
+LIVE := tests/data/errors/live
+.venv-live/.stamp: .ci/live.txt
+	$(PYTHON) -m venv .venv-live
+	.venv-live/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes --requirement .ci/live.txt
+	.venv-live/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --editable .
+	@touch $@
+
+live: .venv-live/.stamp
+	UKEMI_CLASSIFY=adapter:class_name PYTHONPATH=$(LIVE) .venv-live/bin/python -m pytest -q -rs -W ignore -p no:cacheprovider -c /dev/null --rootdir $(LIVE) $(LIVE)/live_errors.py
+
 lint: .venv/.lint
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
@@ -54,6 +67,7 @@ bench: .venv/.stamp
 requirements:
 	uv pip compile --universal --generate-hashes --no-header --no-annotate --no-emit-index-url --group dev pyproject.toml -o .ci/requirements.txt
 	uv pip compile --universal --generate-hashes --no-header --no-annotate --no-emit-index-url --group lint --group dev pyproject.toml -o .ci/lint.txt
+	uv pip compile --universal --generate-hashes --no-header --no-annotate --no-emit-index-url .ci/live.in -o .ci/live.txt
 
 clean:
-	rm -rf .venv build dist *.egg-info
+	rm -rf .venv .venv-live build dist *.egg-info

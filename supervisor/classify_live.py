@@ -5,7 +5,6 @@ from where the client already keeps it, never through a property that may read t
 """
 
 from collections.abc import Iterable
-from functools import lru_cache
 from typing import Any, cast
 
 from .classify_values import Record, is_list, is_mapping, mapping
@@ -87,10 +86,19 @@ def _readable(error: BaseException) -> Iterable[str]:
     return (*known, *(name for name in own if name in _WANTED and name not in known))
 
 
-@lru_cache(maxsize=1_024)
+_KNOWN_MAX = 1_024
+_known: dict[type, tuple[str, ...]] = {}
+
+
 def _of_class(kind: type) -> tuple[str, ...]:
-    defined = {name for each in kind.__mro__ for name in vars(each)}
-    return tuple(name for name in _ATTRS if name in defined)
+    """The same few classes come again and again; what they define is asked once."""
+    known = _known.get(kind)
+    if known is None:
+        defined = {name for each in kind.__mro__ for name in vars(each)}
+        known = tuple(name for name in _ATTRS if name in defined)
+        if len(_known) < _KNOWN_MAX:
+            _known[kind] = known
+    return known
 
 
 def _grpc(error: BaseException) -> dict[str, Any] | None:

@@ -222,6 +222,11 @@ def token(code: str) -> str:
     return code.lower().translate(_squeeze())
 
 
+def has_chinese(text: str) -> bool:
+    """Whether a text holds ideographs or kana."""
+    return any("\u3040" <= each <= "\u9fff" for each in text)
+
+
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|[_\-./:]+")
 
 

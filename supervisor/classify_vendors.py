@@ -4,10 +4,11 @@ The same number is a different thing elsewhere (45009 is a daily quota at WeChat
 at WeCom), so a number is looked up only once the service is known.
 """
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
-from .classify_phrases import Verdict, parse_verdict
+from .classify_phrases import Verdict, has_chinese, parse_verdict
 from .classify_values import mapping
 
 HOSTS: Mapping[str, str] = {
@@ -227,6 +228,10 @@ GENERAL: Mapping[str, frozenset[str]] = {
 }
 
 
+# Zhipu gives its numbers as texts, also through gateways and SDKs that hide the host.
+_ZHIPU = re.compile(r"1[0-3]\d\d")
+
+
 def vendor_of(url: str, body: Any) -> str:
     """The service an answer came from; empty if its numbers mean nothing to us."""
     for host, name in HOSTS.items():
@@ -239,6 +244,10 @@ def vendor_of(url: str, body: Any) -> str:
         return "dingtalk" if "request_id" in node or "sub_code" in node else "wechat"
     if "error_code" in node and "error_msg" in node:
         return "baidu"
+    error = mapping(node.get("error")) or node
+    code, message = error.get("code"), str(error.get("message", ""))
+    if isinstance(code, str) and _ZHIPU.fullmatch(code) and has_chinese(message):
+        return "zhipu"
     header = mapping(node.get("header"))
     return "iflytek" if {"code", "sid"} <= header.keys() else ""
 

@@ -5,7 +5,7 @@ import re
 from .classify_chinese import CHINESE as _ZH
 from .classify_english import EMPTY_PHRASES
 from .classify_english import ENGLISH as _EN
-from .classify_phrases import RuleBook, Verdict, parse_rules, parse_verdict, token
+from .classify_phrases import RuleBook, Verdict, has_chinese, parse_rules, parse_verdict, token
 from .classify_tables import ERRNO, NAMES, STATUS
 from .errors import ErrorClass
 
@@ -63,11 +63,6 @@ transient no :: refused
     "connection",
 )
 CONNECTION = RuleBook(_CONNECTION, 4)
-
-
-def has_chinese(text: str) -> bool:
-    """Whether a text holds ideographs or kana."""
-    return any("\u3040" <= each <= "\u9fff" for each in text)
 
 
 def clip(text: str) -> str:

@@ -13,7 +13,7 @@ from ukemi.supervisor.classify_words import of_words
 
 SENTENCES = tomllib.loads((DATA / "sentences.toml").read_text("utf-8"))
 BY_CLASS = [(lang, name) for lang in SENTENCES for name in SENTENCES[lang]]
-ANSWERS = records("answers.jsonl")
+ANSWERS = records("answers.ndjson")
 
 
 def said(sentence: str, status: int = 500) -> dict[str, Any]:
