@@ -84,8 +84,9 @@ class Executing:
             since=first_at,
             time_budget_s=policy.transient.time_budget_s,
         )
-        now = _Attempt(first_at, (call.n, call.index), self._session.began)
         if entered is None:
+            now = _Attempt(first_at, (call.n, call.index), self._session.began)
+            now.entered = attempt > 1  # an attempt before this one may have taken effect
             return self._cut_off(call, now)
         if isinstance(entered, Held):
             return self._held(call, attempt, first_at, failure, entered)

@@ -4,7 +4,7 @@ from typing import Self
 
 from msgspec import Struct
 
-from ..supervisor.breaker import Verdict
+from ..supervisor.breaker import Verdict, Wait
 from .events import UpstreamHeld
 from .session import Session
 from .upstreams import Ticket
@@ -51,29 +51,42 @@ async def enter(
     if upstream is None:
         return NoTicket()
     services = session.services
-    placed = False
-    while True:
-        answer = services.upstreams.enter(
-            upstream, session, services.roll(), repeat=repeat, placed=placed
-        )
-        if isinstance(answer, Ticket):
-            return answer
-        elapsed_s = services.clock.now() - since
-        if time_budget_s is not None and elapsed_s + answer.seconds > time_budget_s:
-            return Held(
-                f"time budget: {upstream} is not asked for another {answer.seconds:.1f} s, and "
-                f"{elapsed_s:.1f} of {time_budget_s:g} s are gone"
+    answer = services.upstreams.enter(upstream, session, services.roll(), repeat=repeat)
+    if isinstance(answer, Ticket):
+        return answer
+    with services.upstreams.holding(upstream):
+        while isinstance(answer, Wait):
+            held = _too_long(upstream, answer.seconds, services.clock.now() - since, time_budget_s)
+            if held is not None:
+                return held
+            _tell(session, subject, upstream, answer.seconds)
+            await pause(work, answer.seconds)
+            if work.cut is not None:
+                return None
+            answer = services.upstreams.enter(
+                upstream, session, services.roll(), repeat=repeat, placed=answer.placed
             )
-        session.emit(
-            UpstreamHeld(
-                session_id=session.id,
-                at_ms=session.now_ms(),
-                subject=subject,
-                upstream=upstream,
-                wait_s=answer.seconds,
-            )
+    return answer
+
+
+def _too_long(
+    upstream: str, wait_s: float, elapsed_s: float, time_budget_s: float | None
+) -> Held | None:
+    if time_budget_s is None or elapsed_s + wait_s <= time_budget_s:
+        return None
+    return Held(
+        f"time budget: {upstream} is not asked for another {wait_s:.1f} s, and "
+        f"{elapsed_s:.1f} of {time_budget_s:g} s are gone"
+    )
+
+
+def _tell(session: Session, subject: str, upstream: str, wait_s: float) -> None:
+    session.emit(
+        UpstreamHeld(
+            session_id=session.id,
+            at_ms=session.now_ms(),
+            subject=subject,
+            upstream=upstream,
+            wait_s=wait_s,
         )
-        placed = answer.placed
-        await pause(work, answer.seconds)
-        if work.cut is not None:
-            return None
+    )

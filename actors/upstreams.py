@@ -3,6 +3,8 @@
 The decisions are in supervisor/breaker.py; here is the state, by name of the upstream.
 """
 
+from collections.abc import Generator
+from contextlib import contextmanager
 from types import TracebackType
 from typing import Protocol, Self
 
@@ -17,6 +19,7 @@ from ..supervisor.breaker import (
     ask,
     may_repeat,
     report,
+    state_name,
 )
 from ..supervisor.clock import Clock
 from ..supervisor.policy import Policies
@@ -35,12 +38,13 @@ class Teller(Protocol):
 class Upstream:
     """One upstream, as all sessions of the runtime see it."""
 
-    __slots__ = ("breaker", "name", "repeats")
+    __slots__ = ("breaker", "held", "name", "repeats")
 
     def __init__(self, name: str) -> None:
         self.name = name
         self.breaker: Breaker = Closed()
         self.repeats = Window()
+        self.held = 0
 
 
 class Ticket:
@@ -106,9 +110,7 @@ class Upstreams:
             repeat: it is not the first attempt of its call.
             placed: it has waited for its place in a recovery.
         """
-        upstream = self._upstreams.get(name)
-        if upstream is None:
-            upstream = self._upstreams[name] = Upstream(name)
+        upstream = self._of(name)
         policy = self._policies.upstream(name)
         now = self._clock.now()
         before = upstream.breaker
@@ -138,15 +140,33 @@ class Upstreams:
         """Take note of how a call ended; ``repeated_at``: when it began, if it was a repeat."""
         policy = self._policies.upstream(upstream.name)
         before = upstream.breaker
-        upstream.breaker = report(before, self._clock.now(), verdict, trial, policy.breaker)
+        upstream.breaker = report(
+            before, self._clock.now(), verdict, trial, policy.breaker, upstream.held
+        )
         if repeated_at is not None and verdict == "up":
             window_s = policy.retry_budget.window_s
             upstream.repeats = upstream.repeats.take_back(repeated_at, window_s, 1)
         _tell(before, upstream, teller)
 
+    @contextmanager
+    def holding(self, name: str) -> Generator[None]:
+        """Count a call that waits, so that a recovery knows how many come back."""
+        upstream = self._of(name)
+        upstream.held += 1
+        try:
+            yield
+        finally:
+            upstream.held -= 1
+
+    def _of(self, name: str) -> Upstream:
+        upstream = self._upstreams.get(name)
+        if upstream is None:
+            upstream = self._upstreams[name] = Upstream(name)
+        return upstream
+
     def states(self) -> dict[str, str]:
-        """Return the state of each upstream's breaker, by name."""
-        return {name: type(each.breaker).__name__ for name, each in self._upstreams.items()}
+        """Return the state of each upstream's breaker, by name: closed, open or half_open."""
+        return {name: state_name(each.breaker) for name, each in self._upstreams.items()}
 
 
 def _tell(before: Breaker, upstream: Upstream, teller: Teller) -> None:

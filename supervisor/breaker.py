@@ -19,8 +19,11 @@ SLOTS = 10
 RECOVERY_S = 30.0
 """Seconds after a recovery in which calls are paced."""
 
-DOUBLE_S = 10.0
-"""Seconds in which the pace of a recovery doubles."""
+DRAIN_S = 20.0
+"""Seconds over which those who were held back are let through; then the pace doubles."""
+
+DOUBLE_S = 5.0
+"""Seconds in which the pace doubles then, so that new calls do not queue up behind it."""
 
 Verdict = Literal["up", "down", "nothing"]
 """What the end of a call says about its upstream."""
@@ -76,10 +79,14 @@ def may_repeat(window: Window, now: float, policy: RetryBudgetPolicy) -> bool:
 
 
 class Recovery(Struct, frozen=True, gc=False):
-    """Calls are paced since the upstream has answered again; ``free_at`` is the next free place."""
+    """The upstream answers again since ``since``; ``per_s`` calls a second are let through.
+
+    ``free_at`` is the next free place.
+    """
 
     since: float
     free_at: float
+    per_s: float
 
 
 class Closed(Struct, frozen=True, gc=False):
@@ -155,21 +162,32 @@ def ask(
 def _paced(
     window: Window, recovery: Recovery, now: float, policy: BreakerPolicy, *, placed: bool
 ) -> tuple[Breaker, Answer]:
-    """Give places one behind the other, at a pace that doubles."""
+    """Give places one behind the other."""
     if policy.recovery_per_s is None or now >= recovery.since + RECOVERY_S:
         return Closed(window), GO
     if placed:
         return Closed(window, recovery), GO
     at = max(now, recovery.free_at)
-    pace = policy.recovery_per_s * 2.0 ** min((at - recovery.since) / DOUBLE_S, 30.0)
-    later = Closed(window, Recovery(recovery.since, at + 1.0 / pace))
+    faster = min(max(0.0, at - recovery.since - DRAIN_S) / DOUBLE_S, 30.0)
+    free_at = at + 1.0 / (recovery.per_s * 2.0**faster)
+    later = Closed(window, Recovery(recovery.since, free_at, recovery.per_s))
     return later, (GO if at <= now else Wait(at - now, placed=True))
 
 
 def report(
-    breaker: Breaker, now: float, verdict: Verdict, trial: int | None, policy: BreakerPolicy
+    breaker: Breaker,
+    now: float,
+    verdict: Verdict,
+    trial: int | None,
+    policy: BreakerPolicy,
+    held: int = 0,
 ) -> Breaker:
-    """Return the state after a call has ended; ``trial`` is the number that `ask` gave it."""
+    """Return the state after a call has ended.
+
+    Args:
+        trial: the number that `ask` gave it.
+        held: how many calls wait; after a recovery they are let through over `DRAIN_S` seconds.
+    """
     match breaker:
         case Closed(window, recovery):
             return _counted(window, recovery, now, verdict, policy)
@@ -178,7 +196,7 @@ def report(
         case HalfOpen(number):
             if trial != number:
                 return breaker  # only the trial decides
-            return _tried(number, now, verdict, policy)
+            return _tried(number, now, verdict, policy, held)
         case _:
             assert_never(breaker)
 
@@ -196,10 +214,11 @@ def _counted(
     return Closed(counted, recovery)
 
 
-def _tried(number: int, now: float, verdict: Verdict, policy: BreakerPolicy) -> Breaker:
+def _tried(number: int, now: float, verdict: Verdict, policy: BreakerPolicy, held: int) -> Breaker:
     match verdict:
         case "up":
-            return Closed(recovery=Recovery(now, now))
+            per_s = max(policy.recovery_per_s or 0.0, held / DRAIN_S)
+            return Closed(recovery=Recovery(now, now, per_s) if policy.recovery_per_s else None)
         case "down":
             return Open(now + policy.open_s)
         case "nothing":

@@ -110,15 +110,15 @@ class BreakerPolicy(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
     It opens when, of the calls that ended in ``window_s`` seconds, ``failures_min`` and a share of
     ``failure_share`` failed in passing or timed out. After ``open_s`` seconds one call is tried.
-    Once that succeeds, ``recovery_per_s`` calls a second are let through, twice as many every ten
-    seconds, for half a minute. ``failures_min`` None: it never opens.
+    Once that succeeds, those held back are let through over twenty seconds, at ``recovery_per_s``
+    or faster where they are many; None: at once. ``failures_min`` None: it never opens.
     """
 
     failures_min: int | None = 20
     failure_share: float = 0.5
     window_s: float = 30.0
     open_s: float = 10.0
-    recovery_per_s: float | None = 40.0
+    recovery_per_s: float | None = 20.0
 
     def __post_init__(self) -> None:
         _check_least("failures_min", self.failures_min, 1)

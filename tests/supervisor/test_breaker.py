@@ -8,6 +8,7 @@ from msgspec import Struct
 
 from ukemi import ErrorClass, Failure
 from ukemi.supervisor.breaker import (
+    DRAIN_S,
     GO,
     RECOVERY_S,
     Answer,
@@ -92,7 +93,7 @@ class Asked(Struct):
 
 
 TRIED = HalfOpen(1, 10.0)
-BACK = Closed(recovery=Recovery(10.0, 10.0))
+BACK = Closed(recovery=Recovery(10.0, 10.0, 2.0))
 ASKED = [
     Asked("closed: calls go through", Closed(), 5.0, GO),
     Asked("open: wait for the end of the time", Open(10.0), 4.0, Wait(6.0)),
@@ -106,14 +107,14 @@ ASKED = [
         BACK,
         10.0,
         GO,
-        Closed(recovery=Recovery(10.0, 10.5)),
+        Closed(recovery=Recovery(10.0, 10.5, 2.0)),
     ),
     Asked(
         "the next gets a place behind it",
-        Closed(recovery=Recovery(10.0, 10.5)),
+        Closed(recovery=Recovery(10.0, 10.5, 2.0)),
         10.0,
         Wait(0.5, placed=True),
-        Closed(recovery=Recovery(10.0, 10.5 + 1 / (2.0 * 2**0.05))),
+        Closed(recovery=Recovery(10.0, 11.0, 2.0)),
     ),
     Asked("who has waited for its place goes", BACK, 10.0, GO, placed=True),
     Asked("a while later nobody is paced", BACK, 10.0 + RECOVERY_S, GO, Closed()),
@@ -135,7 +136,9 @@ class Reported(Struct):
 
 
 REPORTED = [
-    Reported("the trial succeeds: closed, paced", "up", 1, Closed(recovery=Recovery(12.0, 12.0))),
+    Reported(
+        "the trial succeeds: closed, paced", "up", 1, Closed(recovery=Recovery(12.0, 12.0, 2.0))
+    ),
     Reported("the trial fails: open again", "down", 1, Open(22.0)),
     Reported("the trial says nothing: the next may try", "nothing", 1, HalfOpen(1, None)),
     Reported("a call that began before decides nothing", "up", None, TRIED),
@@ -214,20 +217,26 @@ def test_law_nothing_goes_out_while_open_but_one_trial_at_a_time(seed: int) -> N
 
 
 @pytest.mark.parametrize("seed", range(10))
-def test_law_a_recovery_lets_through_what_its_pace_allows(seed: int) -> None:
+def test_law_a_recovery_lets_those_who_wait_through_one_by_one(seed: int) -> None:
     """A thousand who wait come back at the pace, not all at once."""
     chance = random.Random(seed)
-    policy = BreakerPolicy(recovery_per_s=40.0)
-    breaker: Breaker = Closed(recovery=Recovery(0.0, 0.0))
+    policy = BreakerPolicy(recovery_per_s=20.0)
+    breaker = report(HalfOpen(1, 0.0), 0.0, "up", 1, policy, held=1000)
     started: list[float] = []
     for now in sorted(chance.random() * 5.0 for _ in range(1000)):
         breaker, answer = ask(breaker, now, policy, chance.random())
         started.append(now + (answer.seconds if isinstance(answer, Wait) else 0.0))
     started.sort()
-    for second in range(int(started[-1]) + 1):
-        within = sum(second <= at < second + 1 for at in started)
-        assert within <= 40.0 * 2.0 ** ((second + 1) / 10.0) + 1
-    assert len(started) == 1000
+    for second in range(int(DRAIN_S)):
+        assert sum(second <= at < second + 1 for at in started) <= 51
+    assert started[-1] <= DRAIN_S + 1.0
+
+
+def test_a_few_who_wait_are_let_through_at_the_pace_of_the_policy() -> None:
+    back = report(HalfOpen(1, 0.0), 0.0, "up", 1, BreakerPolicy(recovery_per_s=20.0), held=3)
+    assert back == Closed(recovery=Recovery(0.0, 0.0, 20.0))
+    unpaced = report(HalfOpen(1, 0.0), 0.0, "up", 1, BreakerPolicy(recovery_per_s=None), held=3)
+    assert unpaced == Closed()
 
 
 @pytest.mark.parametrize("seed", range(20))
