@@ -24,6 +24,12 @@ INTERRUPTED = (
 )
 
 
+INTERRUPTED_SAFE = (
+    "interrupted, effect unknown: the call was cut off before its result. Calling it again does no "
+    "harm."
+)
+
+
 def not_started(why: str) -> str:
     """Return the result of a call whose body did not run."""
     return f"not started: {why}"
@@ -98,7 +104,7 @@ def retried(
         directive=tag_of(directive),
         detail=directive.detail if isinstance(directive, HandOver) else "",
         retry_after=failure.retry_after,
-        evidence=failure.evidence[:EVIDENCE_MAX],
+        evidence=tuple(clipped(each, FIELD_MAX) for each in failure.evidence[:EVIDENCE_MAX]),
     )
 
 

@@ -4,7 +4,7 @@ import argparse
 import os
 import sys
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextlib import suppress
 from functools import partial
 from importlib import metadata
@@ -13,6 +13,7 @@ from typing import TextIO
 import anyio
 
 from ..supervisor.errors import UkemiError
+from . import policy
 from .arguments import budget_of, make_parser, spread_budgets
 from .demo import DemoRequest, demo
 from .demo_worker import work
@@ -20,6 +21,7 @@ from .driving import ResumeRequest, RunRequest, resume
 from .driving import run as run_session
 from .errors import NOT_DONE, CannotRead, ExitStatus, status_of
 from .output import Output, OutputGone
+from .policy_arguments import call_given, error_given
 from .reading import log, sessions, show
 from .stored import default_store
 from .terminal import is_tty, terminal_of
@@ -116,8 +118,33 @@ def _command(options: argparse.Namespace, out: Output) -> Command:
             return partial(show, out, options.store, options.id, options.checkpoint)
         case "log":
             return partial(log, out, options.store, options.id)
+        case "policy":
+            return _policy_command(options, out)
+        case "classify":
+            return partial(policy.classify, out, _lines(), options.rules)
         case other:
             raise AssertionError(f"the parser knows {other!r} and this does not")
+
+
+def _policy_command(options: argparse.Namespace, out: Output) -> Command:
+    match options.policy_command:
+        case "show":
+            return partial(policy.show, out, options.policy, options.agent, options.tool)
+        case "check":
+            return partial(policy.check, out, options.file)
+        case _:
+            return partial(
+                policy.explain_error,
+                out,
+                error_given(options),
+                call_given(options),
+                options.policy,
+                options.rules,
+            )
+
+
+def _lines() -> Iterable[str]:
+    return sys.stdin or ()
 
 
 def _run_request(options: argparse.Namespace) -> RunRequest:

@@ -8,6 +8,7 @@ from typing import Any, NoReturn, get_args
 from ..actors.budget import LIMITS, Budget
 from ..stores.records import SessionStatus
 from ..supervisor.errors import UsageError
+from .policy_arguments import add_classify, add_policy
 
 DESCRIPTION = "Supervised LLM agent sessions: they fail safely, and go on where they stopped."
 EPILOG = """exit status: 0 done (run, resume: completed), 1 did not complete or id unknown,
@@ -37,6 +38,12 @@ def make_parser(version: str, default_store: str) -> Parser:
     _add_sessions(commands, common)
     _add_show(commands, common)
     _add_log(commands, common)
+
+    def add(commands: Any, name: str, help: str) -> Parser:
+        return _add(commands, name, common, help)
+
+    add_policy(commands, add)
+    add_classify(commands, add)
     return parser
 
 

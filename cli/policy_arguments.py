@@ -1,0 +1,108 @@
+"""What may be typed after policy and classify."""
+
+import argparse
+from collections.abc import Callable
+from typing import Any, get_args
+
+from ..supervisor.decide import History
+from ..supervisor.failure import Stage
+from .policy import CallGiven, ErrorGiven
+
+Add = Callable[[Any, str, str], argparse.ArgumentParser]
+"""Adds a command, with what all have, to a group of commands: its name, its help."""
+
+
+def add_policy(commands: Any, add: Add) -> None:
+    """Add ``policy show``, ``policy check`` and ``policy explain``."""
+    policy = commands.add_parser("policy", help="show, check or try out a supervision policy")
+    inner = policy.add_subparsers(dest="policy_command", metavar="COMMAND", required=True)
+    show = add(inner, "show", "print a policy as a document, every key with its value")
+    show.add_argument("--policy", metavar="FILE", help="this one instead of the defaults")
+    _add_names(show)
+    check = add(inner, "check", "say whether a file is a policy: section, key and value at fault")
+    check.add_argument("file", metavar="FILE")
+    explain = add(
+        inner, "explain", "show what an error leads to: evidence, class, directive, waits"
+    )
+    _add_error(explain)
+    _add_call(explain)
+    explain.add_argument("--policy", metavar="FILE", help="this policy instead of the defaults")
+    explain.add_argument("--rules", metavar="FILE", help="your own rules of classifying (TOML)")
+
+
+def add_classify(commands: Any, add: Add) -> None:
+    """Add ``classify``."""
+    command = add(
+        commands,
+        "classify",
+        "classify errors: JSON lines on standard input, a JSON line each on standard output",
+    )
+    command.add_argument("--rules", metavar="FILE", help="your own rules of classifying (TOML)")
+
+
+def _add_names(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--agent", metavar="NAME", default="", help="as it holds for this agent")
+    command.add_argument("--tool", metavar="NAME", default="", help="as it holds for this tool")
+
+
+def _add_error(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--error", metavar="JSON", help="an error in one of the stored forms")
+    command.add_argument("--status", metavar="N", type=int, help="an HTTP answer of this status")
+    command.add_argument(
+        "--header", metavar="NAME: VALUE", action="append", default=[], help="a header of it"
+    )
+    command.add_argument("--body", metavar="TEXT", default="", help="its body")
+    command.add_argument("--exception", metavar="TYPE", help="an exception of this type")
+    command.add_argument("--message", metavar="TEXT", default="", help="its message")
+    command.add_argument("--text", metavar="TEXT", help="what a program printed")
+    command.add_argument(
+        "--stage", choices=get_args(Stage), default="call", help="when it happened (call)"
+    )
+
+
+def _add_call(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--tool", metavar="NAME", default="", help="a tool's name, or MODULE:TOOL with its marks"
+    )
+    command.add_argument("--agent", metavar="NAME", default="", help="the agent that calls it")
+    command.add_argument("--effect", choices=("read", "write"), help="what the tool does (write)")
+    command.add_argument("--safe-to-retry", action="store_true", help="it may run twice")
+    command.add_argument("--accepts-key", action="store_true", help="it takes an idempotency key")
+    command.add_argument("--attempt", metavar="N", type=int, default=1, help="attempts made (1)")
+    command.add_argument(
+        "--elapsed", metavar="S", type=float, default=0.0, help="seconds since the first (0)"
+    )
+    command.add_argument(
+        "--corrections", metavar="N", type=int, default=0, help="corrections in a row so far (0)"
+    )
+
+
+def error_given(options: argparse.Namespace) -> ErrorGiven:
+    """Return the error that was named."""
+    return ErrorGiven(
+        error=options.error,
+        status=options.status,
+        exception=options.exception,
+        text=options.text,
+        headers=tuple(options.header),
+        body=options.body,
+        message=options.message,
+        stage=options.stage,
+    )
+
+
+def call_given(options: argparse.Namespace) -> CallGiven:
+    """Return the call that was named."""
+    history = History(
+        attempts=max(1, options.attempt),
+        elapsed_s=max(0.0, options.elapsed),
+        corrections=max(0, options.corrections),
+    )
+    return CallGiven(
+        tool=options.tool,
+        agent=options.agent,
+        effect=options.effect,
+        safe_to_retry=options.safe_to_retry,
+        accepts_key=options.accepts_key,
+        history=history,
+    )

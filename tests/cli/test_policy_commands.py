@@ -1,0 +1,169 @@
+"""policy show, check and explain, and classify: what is printed, and the exit status."""
+
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import Ukemi
+
+from ukemi import Policy
+from ukemi.supervisor.policy_file import parse_policy
+
+GOOD = "[transient]\nattempts_max = 2\n[tool.pay.transient]\ndelay_s_first = 3\n"
+
+
+@pytest.fixture(autouse=True)
+def good(tmp_path: Path) -> None:
+    (tmp_path / "good.toml").write_text(GOOD)
+    (tmp_path / "bad.toml").write_text("[transient]\nattempts_max = 0\n")
+    (tmp_path / "typo.toml").write_text("[transiant]\nattempts_max = 1\n")
+
+
+def test_show_prints_a_document_that_check_accepts_and_that_is_the_same_policy(
+    ukemi: Ukemi, tmp_path: Path
+) -> None:
+    shown = ukemi("policy", "show")
+    assert shown.status == 0
+    assert parse_policy(shown.out) == Policy()
+    (tmp_path / "shown.toml").write_text(shown.out)
+    assert ukemi("policy", "check", "shown.toml").status == 0
+
+
+def test_show_of_a_file_has_its_values_and_all_others(ukemi: Ukemi) -> None:
+    shown = ukemi("policy", "show", "--policy", "good.toml")
+    assert parse_policy(shown.out) == parse_policy(GOOD)
+    data = ukemi("policy", "show", "--policy", "good.toml", "--json").data
+    assert data["transient"]["attempts_max"] == 2
+    assert data["tool"]["pay"]["transient"] == {"delay_s_first": 3}
+
+
+def test_show_for_a_tool_is_what_holds_for_it(ukemi: Ukemi) -> None:
+    data = ukemi("policy", "show", "--policy", "good.toml", "--tool", "pay", "--json").data
+    assert data["transient"]["attempts_max"] == 2
+    assert data["transient"]["delay_s_first"] == 3.0
+
+
+def test_check_says_what_is_wrong_and_where(ukemi: Ukemi) -> None:
+    assert ukemi("policy", "check", "good.toml").status == 0
+    bad = ukemi("policy", "check", "bad.toml")
+    assert (bad.status, bad.out) == (1, "")
+    assert "bad.toml: [transient] attempts_max=0" in bad.err
+    typo = ukemi("policy", "check", "typo.toml", "--json")
+    assert typo.status == 1
+    assert typo.data["ok"] is False
+    assert "did you mean 'transient'" in typo.data["error"]
+
+
+def test_a_file_that_is_not_there_is_wrong_usage(ukemi: Ukemi) -> None:
+    for words in (("check", "none.toml"), ("show", "--policy", "none.toml")):
+        ran = ukemi("policy", *words)
+        assert (ran.status, ran.out) == (2, "")
+        assert "none.toml" in ran.err
+
+
+EXPLAINED: list[tuple[tuple[str, ...], str, str, str]] = [
+    (("--status", "503", "--effect", "read"), "transient", "retry", "hand_over"),
+    (("--status", "503"), "transient", "retry", "hand_over"),
+    (("--status", "504"), "in_doubt_timeout", "hand_over", "hand_over"),
+    (("--status", "504", "--accepts-key"), "in_doubt_timeout", "retry", "hand_over"),
+    (("--status", "504", "--safe-to-retry"), "in_doubt_timeout", "retry", "hand_over"),
+    (("--status", "401"), "permission_denied", "hand_over", "hand_over"),
+    (("--exception", "TypeError", "--message", "x"), "bug", "hand_over", "hand_over"),
+    (("--text", "gibberish"), "unknown", "hand_over", "hand_over"),
+    (("--text", "connection refused"), "transient", "retry", "hand_over"),
+    (("--status", "503", "--attempt", "4"), "transient", "hand_over", "hand_over"),
+    (("--status", "503", "--elapsed", "119.9"), "transient", "hand_over", "hand_over"),
+]
+
+
+@pytest.mark.parametrize("row", EXPLAINED, ids=lambda row: " ".join(row[0]))
+def test_explain_names_class_and_directive(
+    ukemi: Ukemi, row: tuple[tuple[str, ...], str, str, str]
+) -> None:
+    words, error_class, directive, then = row
+    data = ukemi("policy", "explain", *words, "--json").data
+    assert data["class"] == error_class
+    assert data["directive"]["do"] == directive
+    assert data["then"]["do"] == then
+    if error_class != "unknown":
+        assert data["evidence"]
+
+
+def test_explain_shows_the_waits_and_the_numbers_they_come_from(ukemi: Ukemi) -> None:
+    words = ("--status", "503", "--effect", "read", "--tool", "pay", "--policy", "good.toml")
+    data = ukemi("policy", "explain", *words, "--json").data
+    assert data["waits"] == [
+        {"attempt": 1, "wait_s_min": 1.5, "wait_s_max": pytest.approx(3.0, abs=0.01)}
+    ]
+    assert data["numbers"]["attempts_max"] == 2
+    text = ukemi("policy", "explain", *words).out
+    for part in ("transient", "retry", "after attempt 1: 1.5 s to 3.0 s", "attempts_max = 2"):
+        assert part in text
+
+
+def test_explain_takes_the_stored_form_of_an_error(ukemi: Ukemi) -> None:
+    stored = {"form": "http", "status": 429, "headers": {"retry-after": "90"}, "body": ""}
+    for given in (stored, {"id": 1, "input": stored}):
+        error = json.dumps(given)
+        data = ukemi("policy", "explain", "--error", error, "--effect", "read", "--json").data
+        assert (data["class"], data["retry_after"]) == ("rate_limited", 90.0)
+        assert "time budget" in data["then"]["detail"]
+        assert data["waits"][0]["wait_s_min"] == 90.0
+
+
+def test_explain_reads_the_marks_of_a_real_tool(ukemi: Ukemi, tmp_path: Path) -> None:
+    (tmp_path / "shop.py").write_text(
+        "from ukemi import tool\n\n@tool(effect='read')\ndef stock(sku: str) -> int:\n    return 1\n"
+    )
+    words = ("policy", "explain", "--status", "504", "--json", "--tool")
+    data = ukemi(*words, "shop.py:stock").data
+    assert (data["tool"], data["repeatable"]) == ("stock", True)
+    assert data["directive"]["do"] == "retry"
+    ran = ukemi(*words, "shop.py:pay")
+    assert ran.status == 2
+    assert "it has: stock" in ran.err
+
+
+WRONG: list[tuple[tuple[str, ...], str]] = [
+    ((), "name one error"),
+    (("--status", "503", "--text", "x"), "name one error"),
+    (("--error", "{"), "cannot be read"),
+    (("--error", "[]"), "one JSON object"),
+    (("--error", "{}"), "cannot be read"),
+    (("--status", "503", "--header", "x"), "--header 'x'"),
+]
+
+
+@pytest.mark.parametrize(("words", "said"), WRONG, ids=[" ".join(w) or "none" for w, _ in WRONG])
+def test_explain_refuses_what_names_no_error(
+    ukemi: Ukemi, words: tuple[str, ...], said: str
+) -> None:
+    ran = ukemi("policy", "explain", *words)
+    assert (ran.status, ran.out) == (2, "")
+    assert said in ran.err
+
+
+@pytest.mark.parametrize("command", ["show", "check", "explain"])
+def test_every_policy_command_explains_itself(ukemi: Ukemi, command: str) -> None:
+    ran = ukemi("policy", command, "--help")
+    assert ran.status == 0
+    assert ran.out.startswith(f"usage: ukemi policy {command}")
+
+
+def test_classify_reads_lines_and_goes_on_after_a_bad_one(
+    ukemi: Ukemi, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    error: dict[str, Any] = {"form": "text", "text": "connection refused"}
+    lines = [
+        json.dumps({"id": 1, "input": error}),
+        "nonsense",
+        json.dumps({"id": 2, "input": error}),
+    ]
+    monkeypatch.setattr("sys.stdin", io.StringIO("\n".join(lines)))
+    ran = ukemi("classify")
+    assert ran.status == 1
+    answers = [json.loads(line) for line in ran.out.splitlines()]
+    assert [(each["id"], each["class"]) for each in answers] == [(1, "transient"), (2, "transient")]
+    assert "line 2" in ran.err
