@@ -99,8 +99,16 @@ def _resulted(entry: Resulted) -> str:
 
 def _retried(entry: Retried) -> str:
     what = "the model" if entry.index < 0 else f"{entry.n}.{entry.index}"
-    wait = duration(entry.wait_s)
-    return f"{what}, attempt {entry.number} {entry.error_class}, wait {wait}: {entry.message}"
+    if entry.directive == "retry":
+        then = f"wait {duration(entry.wait_s)}"
+    else:
+        detail = f" ({entry.detail})" if entry.detail else ""
+        then = f"then {entry.directive.replace('_', ' ')}{detail}"
+    asked = entry.retry_after
+    hint = f", asked to wait {duration(asked)}" if asked is not None else ""
+    seen = f" [{'; '.join(entry.evidence)}]" if entry.evidence else ""
+    start = f"{what}, attempt {entry.number} {entry.error_class}, {then}{hint}{seen}"
+    return f"{start}: {entry.message}"
 
 
 def entry_data(stored: Numbered) -> dict[str, Any]:

@@ -34,13 +34,20 @@ from .stored import StoredView
 
 
 class Retry(Struct, frozen=True):
-    """An attempt that failed, and how long the next one waited."""
+    """An attempt that failed: what it was taken for, from what, and what followed.
+
+    ``directive`` is ``retry`` where another followed after ``wait_s``; ``detail`` says why not.
+    """
 
     number: int
     error_class: str
     wait_s: float
     elapsed_s: float
     message: str
+    directive: str = "retry"
+    detail: str = ""
+    retry_after: float | None = None
+    evidence: tuple[str, ...] = ()
 
 
 class CallStep(Struct, kw_only=True):
@@ -104,7 +111,10 @@ Step = UserStep | NoteStep | ModelStep | EndStep
 
 
 class SessionTree(Struct, kw_only=True):
-    """A session as a tree of steps, with its budget and where it stands."""
+    """A session as a tree of steps, with its budget and where it stands.
+
+    ``unfinished``: it runs, by its status, and nobody drives it. ``driven_by``: who does, in words.
+    """
 
     session_id: str
     agent: str
@@ -116,6 +126,8 @@ class SessionTree(Struct, kw_only=True):
     working_directory: str
     parent: str | None
     owner: str | None
+    unfinished: bool = False
+    driven_by: str | None = None
     damaged: str | None
     limits: dict[str, float]
     spent: dict[str, float]
@@ -143,6 +155,8 @@ def tree_of(view: StoredView, *, at_checkpoint: bool = False) -> SessionTree:
         working_directory=opened.working_directory if opened else head.facts.working_directory,
         parent=head.facts.parent,
         owner=None if at_checkpoint else head.owner,
+        unfinished=view.standing.unfinished,
+        driven_by=view.standing.driven_by,
         damaged=view.damaged or head.damaged,
         limits=dict(opened.limits) if opened else {},
         spent=spent_of(state.spent),
@@ -247,7 +261,17 @@ def _call(n: int, index: int, call: ToolCall) -> CallStep:
 
 
 def _retry(entry: Retried) -> Retry:
-    return Retry(entry.number, entry.error_class, entry.wait_s, entry.elapsed_s, entry.message)
+    return Retry(
+        entry.number,
+        entry.error_class,
+        entry.wait_s,
+        entry.elapsed_s,
+        entry.message,
+        entry.directive,
+        entry.detail,
+        entry.retry_after,
+        entry.evidence,
+    )
 
 
 def _result(call: CallStep, entry: Resulted) -> None:

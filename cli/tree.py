@@ -45,7 +45,8 @@ def draw_session(tree: SessionTree, terminal: Terminal) -> str:
 
 
 def _head(tree: SessionTree, terminal: Terminal) -> list[str]:
-    status = terminal.paint(status_words(tree.status), status_colour(tree.status))
+    stands = _stands(tree)
+    status = terminal.paint(status_words(stands), status_colour(stands))
     name = terminal.paint(tree.session_id, "bold")
     lines = [f"{name}  {tree.agent}  {status}  checkpoint {tree.checkpoint}"]
     if tree.damaged is not None:
@@ -55,12 +56,19 @@ def _head(tree: SessionTree, terminal: Terminal) -> list[str]:
         for word, value in (
             ("in", tree.working_directory),
             ("below", tree.parent),
-            ("driven by", tree.owner),
+            ("driven by", tree.driven_by),
         )
         if value
     ]
+    if tree.unfinished and tree.parent is None:
+        facts.append(f"nobody drives it: ukemi resume MODULE {one_line(tree.session_id)}")
     lines += [terminal.paint(fit(fact, terminal.width), "grey") for fact in facts]
     return lines
+
+
+def _stands(tree: SessionTree) -> str:
+    """Return the status as a person should read it: what nobody drives does not run."""
+    return "unfinished" if tree.unfinished else tree.status
 
 
 def _below_session(tree: SessionTree, terminal: Terminal) -> tuple[Line, ...]:
@@ -69,9 +77,10 @@ def _below_session(tree: SessionTree, terminal: Terminal) -> tuple[Line, ...]:
 
 
 def _sub_session(tree: SessionTree, terminal: Terminal) -> Line:
-    fixed = f"{status_words(tree.status)}  checkpoint {tree.checkpoint}"
+    stands = _stands(tree)
+    fixed = f"{status_words(stands)}  checkpoint {tree.checkpoint}"
     text = f"session {tree.session_id}  {tree.agent}"
-    colour = status_colour(tree.status)
+    colour = status_colour(stands)
     return Line(text, fixed, colour=colour, below=_below_session(tree, terminal))
 
 
@@ -101,7 +110,16 @@ def _model(step: ModelStep, terminal: Terminal) -> Line:
 
 
 def _retry(retry: Retry) -> Line:
-    said = f"retry {retry.number} after {retry.error_class}, waited {duration(retry.wait_s)}"
+    if retry.directive == "retry":
+        said = f"retry {retry.number} after {retry.error_class}, waited {duration(retry.wait_s)}"
+    else:
+        detail = f" ({retry.detail})" if retry.detail else ""
+        followed = retry.directive.replace("_", " ")
+        said = f"attempt {retry.number} failed, {retry.error_class}, then {followed}{detail}"
+    if retry.retry_after is not None:
+        said += f", asked to wait {duration(retry.retry_after)}"
+    if retry.evidence:
+        said += f" [{'; '.join(one_line(each) for each in retry.evidence)}]"
     message = one_line(retry.message)
     return Line(f"{said}: {message}" if message else said, colour="yellow")
 

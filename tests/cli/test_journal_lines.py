@@ -50,6 +50,10 @@ LINES: list[tuple[JournalEntry, str]] = [
         "retry   the model, attempt 1 transient, wait 1.0 s: refused",
     ),
     (
+        Retried(3, 0, 4, "bug", 0.0, 9.0, "no", "hand_over", "a fault", 9.0, ("type X",)),
+        "retry   3.0, attempt 4 bug, then hand over (a fault), asked to wait 9.0 s [type X]: no",
+    ),
+    (
         Ended("completed", outcome_to_data(Completed("done"))),
         "end     completed: done",
     ),

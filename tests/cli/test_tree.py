@@ -145,6 +145,23 @@ budget  seconds 0 of 60 · steps 0 of 20"""
     )
 
 
+def test_every_failed_attempt_tells_its_story() -> None:
+    entries: list[JournalEntry] = [
+        OPENED,
+        Said(1, "Order"),
+        Answered(2, "", (call("stock"),)),
+        Retried(
+            2, 0, 1, "rate_limited", 9.0, 0.1, "slow", retry_after=9.0, evidence=("status 429",)
+        ),
+        Retried(2, 0, 2, "bug", 0.0, 9.2, "x is None", directive="hand_over", detail="a fault"),
+    ]
+    drawn = draw_session(tree("running", 0, entries), Terminal(100))
+    assert (
+        "retry 1 after rate_limited, waited 9.0 s, asked to wait 9.0 s [status 429]: slow" in drawn
+    )
+    assert "attempt 2 failed, bug, then hand over (a fault): x is None" in drawn
+
+
 def test_a_handover_shows_its_whole_dossier_and_the_question() -> None:
     entries: list[JournalEntry] = [
         OPENED,
