@@ -20,10 +20,10 @@ def _names(text: str) -> frozenset[str]:
 # Names under which services give a code, the most specific first.
 _RANKS = """
 decline_code declinecode sub_code subcode error_subcode errorsubcode quotaid limit_source
-reason issue err_code errcode error_code errorcode errornum block_reason blockreason reasoncode reason_code
+reason issue info err_code errcode error_code errorcode errornum block_reason blockreason reasoncode reason_code
 code error_type errortype __type exception errcodes codes error_name fault_code faultcode violation failure_code
 error status_code statuscode statename
-type name status finish_reason finishreason stop_reason stopreason kind state
+type .tag name status finish_reason finishreason stop_reason stopreason kind state
 return_code result_code returncode resultcode
 """
 _RANK: Mapping[str, int] = {

@@ -104,6 +104,9 @@ permission_denied no :: 时间戳|校准|时钟|本机时间|请求已过期|non
 permission_denied no :: 未安装|找不到命令|命令不存在|未配置
 permission_denied no :: 认证未通过|企业认证|未通过认证
 permission_denied no :: 角色|身份 & 不允许|不能|无法|不支持 & !身份证
+permission_denied no :: key|appcode|<ak>|<sk> & 错误|无效|不存在|过期|禁用 & !主键|外键|关键
+permission_denied no :: 服务|app|接口|应用 & 被禁用|被停用|被封禁|已禁用
+rate_limited no :: 天配额|日配额|配额超限|每日可允许|天调用量
 # rates
 rate_limited no :: 额度已用|次数已用|次数已达|次数用完|次数上限|用量|配额|额度用完|调用次数
     |剩余次数|使用次数 & !<客户|订单|部门|报销|每人|领取|优惠|抽奖|年假

@@ -333,11 +333,11 @@ permission_denied no :: insufficient quota|arrear|overdue|billing|payment requir
     |credit exhausted|out of credit|spend|budget|free tier|free quota|plan limit|usage limit
     |not subscri|subscription
 permission_denied no :: billing|account|api|model & balance
-rate_limited no :: daily limit|day limit|monthly|per day|perday|daily quota
+rate_limited no :: daily query|over query limit|query over|daily limit|day limit|monthly|per day|perday|daily quota
 rate_limited no :: rate limit|ratelimit|throttl|too many request|too fast|too frequen|frequency
     |freq limit|qps|rpm|tpm|perminute|persecond|per minute|per second|flow control|request limit
     |slow down|call limit|concurrency limit
-permission_denied no :: unauthori|unauthenti|auth failure|auth fail|access denied|permission
+permission_denied no :: user key|userkey|unauthori|unauthenti|auth failure|auth fail|access denied|permission
     |no privilege|not privilege|forbidden|signature|sign error|invalid sign|access key|accesskey
     |api key|apikey|credential|token expired|token invalid|invalid token|invalid access token
     |invalid session|session expired|access token|login required|not login|not authorized|no auth
@@ -352,7 +352,8 @@ business_rejected no :: insufficient|not enough|stock|sold out|already |duplicat
     |locked|frozen|declined|refused|rejected|blacklist|black list|limit exceeded|exceed limit
     |over limit|risk control|approval|not approved|precondition|conflict|violates|business
 transient no :: service unavailable|overload|server busy|system busy|service busy|temporar
-    |try again|try later|lock timeout|deadlock|concurrent|in progress|not ready|processing
+    |try again|try later|lock timeout|deadlock|concurrent|in progress|not ready
+in_doubt_timeout maybe :: processing|pending|accepted
 in_doubt_timeout maybe :: timeout|timed out|time out|deadline
 invalid_argument no :: invalid |missing |malformed|out of range|too long|too short|too large
     |too small|required|illegal|not valid|unsupported value|bad param|param error|parameter

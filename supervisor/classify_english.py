@@ -286,6 +286,10 @@ permission_denied no :: bandwidth|storage|disk|<space & quota|limit exceeded|exc
 rate_limited no :: exceeded quota|quota exceeded|quota has been|over quota|out of quota
     |quota is exhausted|quota exhausted
 rate_limited no :: /\\bquotas?\\b/ & !been modified
+permission_denied no :: /exceed(?:s|ed)? (?:your|the) (?:\\w+ )?(?:account|droplet|instance|seat|plan|project|usage|v?cpu|core|resource|node|server|volume) limit/
+permission_denied no :: your account|the account & pending|under review|being reviewed|not yet approved|delinquent|verification
+permission_denied no :: timestamp|recvwindow|clock & outside|ahead|behind|skew|drift|too old
+rate_limited no :: complexity|query cost|request weight & budget|exceed|limit|exhausted|used
 # rates
 rate_limited no :: flowexception|rate limit|rate-limit|ratelimit|rate_limit|rate exceeded|throttl
     |too many requests|too many calls|too many attempts|too many messages|too many queries
@@ -327,12 +331,13 @@ business_rejected no :: exceed|greater than|more than|larger than|higher than|<a
     |on hand|paid amount|amount paid|vacation|available|balance|remaining|refund|approved|ordered
     |outstanding|authori|entitle|allowance|invoice|credit limit & !included credits|<plan>|<api>
     |quota|<pro>
+business_rejected no :: marked as inactive|inactive recipient|suppression|hard bounce|<bounced|buying power|<exists> & !not exists|no longer exists|if it exists
 business_rejected no :: sold out|out of stock|in stock|on backorder|backordered|fully booked
     |overbooked|no longer for sale|no longer valid|not for sale|declined|credit limit
     |spending rule|limit per customer|per customer|per household|per order|per person|per guest
     |per passenger|per employee|per account|over budget|exceeds budget|exceeds the budget
     |budget exceeded|budget is used up|delisted & !api
-business_rejected no :: /\\balready (?:been )?(?:shipped|cancell?ed|closed|paid|processed|exists?|refunded|settled|approved|rejected|completed|submitted|registered|used|taken|in use|booked|redeemed|merged|archived|deleted|captured|confirmed|assigned|sent|delivered|signed|expired|started|finished|reserved|published|released|reported|done|active|enrolled|invited|member|a member|subscribed|posted|voided|filled|executed|issued|locked|matched|pending|open|running|reversed|claimed|invoiced|resolved|terminated|accepted|activated|transferred|scheduled|dispatched|departed|checked in|has a|have a|returned|billed|reimbursed|received|picked|packed|allocated|reconciled|frozen|has an|linked|associated|attached|been)/
+business_rejected no :: /\\balready (?:been )?(?:shipped|cancell?ed|closed|paid|processed|exists?|refunded|settled|approved|rejected|completed|submitted|registered|used|taken|in use|booked|redeemed|merged|archived|deleted|captured|confirmed|assigned|sent|delivered|signed|expired|started|finished|reserved|published|released|reported|done|active|enrolled|invited|member|a member|subscribed|posted|voided|filled|executed|issued|locked|matched|pending|open|running|reversed|claimed|invoiced|resolved|terminated|accepted|activated|transferred|scheduled|dispatched|departed|checked in|has a|have a|a list member|a \\w+ member|returned|billed|reimbursed|received|picked|packed|allocated|reconciled|frozen|has an|linked|associated|attached|been)/
 business_rejected no :: <state>|<status> & current|wrong state|invalid state|wrong status
     |invalid status|in its|not in|cannot be|must be in|while|does not allow|not allow|incompatible
     |unexpected|illegal|transition|only & !http status|status code|status of the request
@@ -404,11 +409,14 @@ transient maybe :: upstream error|bad gateway|internal server error from upstrea
     |encountered an issue|leader|election|not primary|no instances available|no provider|can retry
     |please retry & !<invalid|<must
 # it failed, and no more
+unknown maybe :: /^(?:error: )?unknown(?: error| exception)?\\.?$/
 unknown maybe :: unknown error|unexpected error|internal error|an error occurred|error occurred
     |something went wrong|unknown exception|unknown failure|operation failed|request failed
     |processing failed|please contact|contact support|contact administrator & !unknown error code
     |<invalid|parameter|argument
 # the arguments
+invalid_argument no :: must specify|must provide|must supply|must include|need to specify|failed validation|validation error|contain a valid|valid address
+invalid_argument no :: /\\bno [\\w ]{1,30} found\\b/
 invalid_argument no :: please specify|please provide|did you mean|not found|no such|does not exist
     |doesn't exist|not exist|unknown|unrecognized|unrecognised|not recognized|could not find
     |cannot find|can't find|no match|no results for|matches multiple|ambiguous|more than one

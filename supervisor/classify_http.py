@@ -10,6 +10,7 @@ from .classify_phrases import Verdict, parse_verdict
 from .classify_tables import JSONRPC, SQLSTATE, STATUS
 from .classify_values import mapping, whole
 from .classify_vendors import of_number, vendor_of
+from .classify_waits import received, stated_wait
 from .classify_words import of_words, says_nothing
 from .errors import ErrorClass
 
@@ -63,6 +64,7 @@ _ALLOWED: Mapping[int, frozenset[ErrorClass]] = {
 }
 _NOT_BY_WORDS = frozenset((_C.TRANSIENT, _C.IN_DOUBT_TIMEOUT, _C.CANCELLED, _C.RESOURCE_EXHAUSTED))
 
+_ANYWHERE = frozenset((401, 402, 403, 407, 429, 511))
 _TELLING = frozenset(
     (
         _C.RATE_LIMITED,
@@ -110,9 +112,18 @@ def of_answer(evidence: Evidence) -> Verdict | None:
         return None
     told = answer.words
     found = _of_codes(evidence, answer, told) or _of_status(evidence, status, told)
+    if status == 429 and found is not None and found.error_class is _C.BUSINESS_REJECTED:
+        found = _counted(evidence, told) or found
     if found is not None and found.error_class in _STOP and _no_retry(evidence.headers):
         return Verdict(_C.UNKNOWN, found.executed, "the server says not to retry")
     return found
+
+
+def _counted(evidence: Evidence, told: str) -> Verdict | None:
+    """A 429 that states a wait counts calls, however it is worded."""
+    moment = received(evidence.headers, 0.0)
+    stated = stated_wait(evidence.headers, evidence.body, told, None, moment)
+    return None if stated is None else STATUS[429]
 
 
 def _no_retry(headers: Mapping[str, str]) -> bool:
@@ -132,7 +143,8 @@ def _of_codes(evidence: Evidence, answer: Answer, told: str) -> Verdict | None:
     status = evidence.status if evidence.status >= 300 else answer.inner_status or evidence.status
     for code in answer.codes:
         worded = of_wording(code)
-        if worded is not None and worded.error_class in _TELLING and _may(status, worded):
+        telling = worded is not None and (worded.error_class in _TELLING or _idle(worded))
+        if telling and worded is not None and _may(status, worded):
             return worded
     spoken = _spoken(status, told)
     if spoken is not None and spoken.error_class is _C.UNKNOWN and weak is not None:
@@ -143,12 +155,25 @@ def _of_codes(evidence: Evidence, answer: Answer, told: str) -> Verdict | None:
         worded = of_wording(code)
         if worded is not None and _may(status, worded):
             return worded
-    if weak is not None and _may(status, weak):
+    if weak is not None and (_may(status, weak) or not (status in _ANYWHERE or status >= 500)):
+        if status == 404 and _is_model(evidence):
+            return None
         bare = weak.error_class is _C.UNKNOWN and status >= 500 and says_nothing(told)
         return None if bare else weak
     if status != evidence.status:
         return _of_status(evidence, status, told)
     return None
+
+
+def _is_model(evidence: Evidence) -> bool:
+    """Whether a model was asked: then what is not found or too large is the set-up or the prompt."""
+    url = evidence.url.lower()
+    return any(part in url for part in _MODEL_PATHS)
+
+
+def _idle(found: Verdict) -> bool:
+    """A code for something not begun: not ready, in progress, overloaded."""
+    return found.error_class is _C.TRANSIENT and found.executed == "no"
 
 
 def _of_code(code: str, vendor: str, rpc: bool) -> tuple[Verdict | None, bool]:
@@ -167,6 +192,8 @@ def _spoken(status: int, told: str) -> Verdict | None:
         return None
     found = of_words(told, with_status=status < 300 or status == 500)
     if found is None or not _may(status, found):
+        return None
+    if status == 429 and found.error_class is _C.TRANSIENT and found.executed != "no":
         return None
     begun = found.executed != "no" or found.error_class is not _C.TRANSIENT
     loose = status in (408, 409, 423, 425, 429) or not 400 <= status < 500
@@ -190,11 +217,11 @@ def _of_status(evidence: Evidence, status: int, told: str) -> Verdict | None:
         )
         moved = login or status in (301, 308)
         return parse_verdict("permission_denied no" if moved else "unknown maybe", "a redirect")
-    if status == 500 and not says_nothing(told):
-        return _UNKNOWN
+    if status in (400, 422, 500) and not says_nothing(told):
+        return _UNKNOWN  # a sentence nobody knows: a rule or a right may be behind it
     if status == 500 and (evidence.status < 300 or evidence.body in ({}, [], "null")):
         return _UNKNOWN
-    if status in (404, 413) and any(part in evidence.url.lower() for part in _MODEL_PATHS):
+    if status in (404, 413) and _is_model(evidence):
         large = status == 413
         head = "context_overflow no" if large else "permission_denied no"
         return parse_verdict(head, f"status {status} of a model")

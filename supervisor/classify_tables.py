@@ -62,7 +62,7 @@ ERRNO: Mapping[int, Verdict] = {
 NAMES: Mapping[str, Verdict] = parse_codes(
     """
 # before a byte of the request left
-transient no :: ConnectionTimeout ConnectTimeout PoolTimeout ConnectError ConnectionRefusedError
+transient no :: ConnectTimeout PoolTimeout ConnectError ConnectionRefusedError
 transient no :: NewConnectionError
 transient no :: ConnectTimeoutError ConnectionTimeoutError EndpointConnectionError
 transient no :: ServerSelectionTimeoutError
@@ -74,6 +74,7 @@ transient no :: ClientProxyConnectionError CircuitBreakerError CircuitOpenError
 transient no :: CircuitBreakerOpenError
 # the request had gone out, or may have
 in_doubt_timeout maybe :: ReadTimeout WriteTimeout ReadError WriteError CloseError IncompleteRead
+in_doubt_timeout maybe :: ConnectionTimeout TimeLimitExceeded SoftTimeLimitExceeded
 in_doubt_timeout maybe :: APITimeoutError TimeoutError ConnectionResetError BrokenPipeError
 in_doubt_timeout maybe :: TimeoutExpired
 in_doubt_timeout maybe :: ReadTimeoutError RemoteDisconnected ServerDisconnectedError

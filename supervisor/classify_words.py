@@ -30,6 +30,7 @@ _BUG = parse_verdict("bug maybe", "stack trace")
 # What was seen of a connection, for exceptions whose class alone says only "connection".
 _CONNECTION = parse_rules(
     """
+transient no :: lock & acquire|acquired|obtain
 transient no :: urlopen error timed out|pooltimeout
 transient no :: queuepool|connection pool|<pool> & limit|exhaust|timeout|timed out|full|empty
     |no more connections
