@@ -65,6 +65,21 @@ class Book:
         self._sessions[session_id] = account
         return account
 
+    def check_known(self, **names: str | None) -> None:
+        """Refuse a misspelt group or tenant: it would be one without limits.
+
+        Raises:
+            UsageError: others of its kind have budgets here, and it has none.
+        """
+        for kind, name in names.items():
+            known = [each for each in self._shared if each.startswith(f"{kind} ")]
+            if name is not None and known and f"{kind} {name}" not in self._shared:
+                said = ", ".join(each.removeprefix(f"{kind} ") for each in known)
+                raise UsageError(
+                    f"{kind} {name!r} has no budget here; {kind}s= has: {said} "
+                    "(Budget.only() is a budget without limits)"
+                )
+
     def close(self, session_id: str) -> None:
         """The session is not active any more; what it consumed stays booked above it."""
         self._sessions.pop(session_id, None)

@@ -1,5 +1,6 @@
 """A session asks its model: budget first, one whole answer or none, every attempt booked."""
 
+import math
 from functools import partial
 from typing import assert_never
 
@@ -17,6 +18,7 @@ from ..supervisor.decide import (
     Retry,
     decide,
 )
+from ..supervisor.errors import ToolBug
 from ..supervisor.failure import MODEL_TRAITS, Failure
 from .budget import COST_USD, MODEL_CALLS, RETRIES, TOKENS, Amounts, Refusal, Reservation
 from .dossier import Trouble, alert_of, over_budget
@@ -136,17 +138,17 @@ class Asking:
         account = self._session.account
         amounts = _FIRST if first else _AGAIN
         if self._metered:
-            prompt = self._session.state.conversation.tokens
+            prompt = math.ceil(self._session.state.conversation.tokens)
             self._answer_max = answer_max(
                 self._output_max,
-                int(prompt),
+                prompt,
                 account.left("tokens"),
                 account.left("cost_usd"),
                 self._prices,
             )
             amounts = (*amounts, (TOKENS, prompt + self._answer_max))
             if self._prices is not None:
-                usage = Usage(int(prompt), self._answer_max)
+                usage = Usage(prompt, self._answer_max)
                 amounts = (*amounts, (COST_USD, self._prices.cost_usd(usage)))
         return account.hold(amounts)
 
@@ -187,7 +189,7 @@ class Asking:
                 partial(session.installed.model.complete, request),
                 what=f"model {self._name}",
             )
-            usage = self._priced(reply.usage)
+            usage = self._priced(checked(reply, self._name).usage)
             return reply if usage is reply.usage else msgspec.structs.replace(reply, usage=usage)
         except Exception as error:
             usage = self._priced(getattr(error, "usage", None) or Usage())
@@ -206,7 +208,7 @@ class Asking:
         account = self._session.account
         if account.release(reserved):
             account.add(MODEL_CALLS, 1)
-            account.add(TOKENS, usage.tokens)
+            account.add(TOKENS, max(0, usage.tokens))
             if usage.cost_usd:
                 account.add(COST_USD, usage.cost_usd)
             if attempt > 1:
@@ -340,3 +342,15 @@ def answer_max(
         usd = usd_left - prices.cost_usd(Usage(prompt, 0))
         room = min(room, usd * 1e6 / prices.output_usd)
     return max(1, int(room))
+
+
+def checked(reply: object, model: str) -> ModelReply:
+    """Return what a model answered, if it is an answer at all.
+
+    Raises:
+        ToolBug: it is something else; the message says what was expected.
+    """
+    if not isinstance(reply, ModelReply):
+        kind = type(reply).__name__
+        raise ToolBug(f"model {model} returned a {kind}; complete() must return a ModelReply")
+    return reply

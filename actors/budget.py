@@ -25,6 +25,11 @@ LIMITS = (
 )
 """Names of the limits, in the order of the fields of `Spent`."""
 
+MEASURES = frozenset({"seconds", "active_seconds", "cost_usd"})
+"""Limits that are measured; all others are counted."""
+
+LIMIT_MAX = 10**15
+
 INDEX: Mapping[str, int] = {name: index for index, name in enumerate(LIMITS)}
 SECONDS, ACTIVE_SECONDS, STEPS, MODEL_CALLS, TOOL_CALLS, TOKENS, COST_USD, RETRIES, _ = range(9)
 """Places of the limits, for the step path: there a name is not looked up again each time."""
@@ -83,15 +88,22 @@ class Budget(Struct, frozen=True, kw_only=True):
 
 
 class Refusal(Struct, frozen=True):
-    """A reservation that does not fit: which limit, whose, and how much of it is gone."""
+    """A reservation that does not fit: which limit, whose, and how much of it is gone.
+
+    ``wanted`` is what the next piece of work would have needed.
+    """
 
     limit: str
     account: str
     used: float
     cap: float
+    wanted: float = 0.0
 
     def __str__(self) -> str:
-        return f"budget {self.limit} of {self.account}: {self.used:g} of {self.cap:g} used"
+        said = f"budget {self.limit} of {self.account}: {self.used:g} of {self.cap:g} used"
+        if self.wanted and self.used < self.cap:
+            return f"{said}, and the next piece of work needs up to {self.wanted:g}"
+        return said
 
 
 def budget_from(limits: Mapping[str, float]) -> Budget:
@@ -180,7 +192,7 @@ class Account:
             cap = self.caps[index]
             # A hair of tolerance: sums of cents must not fail at the last bit.
             if cap is not None and self.used[index] + self.held[index] + amount > cap + 1e-9:
-                return Refusal(LIMITS[index], self.name, self.used[index], cap)
+                return Refusal(LIMITS[index], self.name, self.used[index], cap, amount)
         return None
 
     def settle(self, reservation: Reservation, **actual: float) -> None:
@@ -283,5 +295,9 @@ def _check(name: str, value: object) -> None:
         return
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise UsageError(f"budget {name}={value!r} must be a number, or None for no limit")
-    if math.isnan(value) or value < 0:
+    if value < 0 or (isinstance(value, float) and not math.isfinite(value)):
         raise UsageError(f"budget {name}={value!r} must be zero or more, or None for no limit")
+    if value > LIMIT_MAX:
+        raise UsageError(f"budget {name}={value!r} is beyond counting; use None for no limit")
+    if name not in MEASURES and value != int(value):
+        raise UsageError(f"budget {name}={value!r} is counted, so it must be a whole number")

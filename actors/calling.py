@@ -38,6 +38,14 @@ class Calling:
         turn, index = self._doing
         return f"call {turn.answered.n}.{index} {turn.answered.calls[index].name}"
 
+    def over(self, limit: Refusal) -> Trouble:
+        """Return the trouble of a budget that was spent while the last call ran."""
+        if self._doing is None:
+            return over_budget(limit, self.doing)
+        turn, index = self._doing
+        arguments = self._session.services.mask(turn.answered.calls[index].arguments)
+        return over_budget(limit, self.doing, arguments)
+
     async def run(self, step: RunCall) -> Trouble | None:
         """Run the next calls of the open message, side by side where their tools allow it.
 
@@ -46,7 +54,9 @@ class Calling:
         turn = self._session.state.conversation.open[0]
         refusal = self._begin_step(turn)
         if refusal is not None:
-            return over_budget(refusal, "begin a step")
+            first = turn.answered.calls[step.index]
+            arguments = self._session.services.mask(first.arguments)
+            return over_budget(refusal, f"begin a step: {first.name}", arguments)
         wave = self._wave(turn, step.index)
         if len(wave) == 1:
             await self._one(turn, wave[0])

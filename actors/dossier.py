@@ -11,13 +11,13 @@ from .state import SessionState
 TEXT_MAX = 4_000
 """Characters of input and error kept in a dossier; the journal has the whole."""
 
+DOUBT_OPTIONS = (
+    "find out whether the call in doubt took effect, then resolve it: done, not_done or abandon",
+    "send a message to go on while the question stays open",
+)
 OPTIONS: dict[str, tuple[str, ...]] = {
-    "in_doubt": (
-        "find out whether the call took effect, and send the answer to the session",
-        "send a message to go on without it",
-        "cancel the session",
-    ),
-    "budget": ("start again with a larger budget", "cancel the session"),
+    "in_doubt": ("cancel the session",),
+    "budget": ("start a new session with a larger budget", "cancel the session"),
     "permission": ("grant the right or mend the setting, then send a message", "cancel"),
     "restarts": ("mend the fault named here, then send a message to go on", "cancel"),
 }
@@ -42,6 +42,7 @@ class Trouble(Struct, frozen=True, kw_only=True):
     step: str
     input: str = ""
     failure: Failure | None = None
+    error: str = ""
     tried: tuple[str, ...] = ()
     inherited: bool = False
     alert: Alert | None = None
@@ -53,9 +54,31 @@ def alert_of(directive: HandOver, about: str) -> Alert | None:
     return None if every_s is None else Alert(about, every_s)
 
 
-def over_budget(limit: Refusal, step: str) -> Trouble:
+def over_budget(limit: Refusal, step: str, input: str = "") -> Trouble:
     """Return the trouble of a session whose budget is spent."""
-    return Trouble(reason="budget", detail=str(limit), step=step)
+    return Trouble(
+        reason="budget",
+        detail=str(limit),
+        step=step,
+        input=input,
+        tried=("nothing: a budget is never exceeded",),
+    )
+
+
+def concluded(state: SessionState, answer: str) -> Trouble:
+    """Return the trouble of a session that reports itself blocked: by which call, in whose words."""
+    refusal = state.refusal
+    if refusal is None:
+        return Trouble(reason="blocked", detail=answer, step="conclude")
+    n, index = refusal.call
+    return Trouble(
+        reason="blocked",
+        detail=answer,
+        step=f"call {n}.{index} {refusal.tool}",
+        input=refusal.arguments,
+        error=refusal.content,
+        tried=("nothing: a refusal for good is not worked round",),
+    )
 
 
 def hand_over(
@@ -63,16 +86,19 @@ def hand_over(
 ) -> HandedOver:
     """Return the outcome with its dossier; all five parts are always filled."""
     failure = trouble.failure
-    error = f"{failure.type_name}: {failure.message}" if failure else trouble.detail
+    error = f"{failure.type_name}: {failure.message}" if failure else trouble.error
+    error = error or trouble.detail
     if failure is not None and failure.traceback:
         error = f"{error}\n{failure.traceback}"
+    unresolved = tuple(doubts(state))
+    usual = OPTIONS.get(trouble.reason, DEFAULT_OPTIONS)
     dossier = Dossier(
         failed_step=trouble.step,
         input=(trouble.input or "no arguments")[:TEXT_MAX],
         upstream_error=error[:TEXT_MAX],
         tried=trouble.tried or ("nothing: this is not retried",),
-        options=OPTIONS.get(trouble.reason, DEFAULT_OPTIONS),
-        in_doubt=tuple(doubts(state)),
+        options=(*(DOUBT_OPTIONS if unresolved else ()), *usual),
+        in_doubt=unresolved,
         budget=used(account),
         unsaved=unsaved,
     )

@@ -122,7 +122,7 @@ class Executing:
         session = self._session
         refusal = self._book(again=attempt != call.attempt)
         if refusal is not None:
-            return spent(refusal, call.step, call.digest)
+            return spent(refusal, call.step, self._session.services.mask(call.text), call.digest)
         await self._intend(call, attempt)
         now.began_at = session.services.clock.now()
         session.active.enter()

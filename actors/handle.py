@@ -144,6 +144,23 @@ class SessionHandle:
                 raise
             return stored
 
+    async def resolve(
+        self, option: str, *, call: tuple[int, int] | None = None, result: str | None = None
+    ) -> None:
+        """Say, as a person who has looked, how a call in doubt stands; the session goes on.
+
+        Args:
+            option: ``done``: it took effect, with this result; ``not_done``: it did not, and may be
+                called again; ``abandon``: leave it, and let nobody try again.
+            call: number and index as in `inspect`; None: the only call in doubt.
+            result: what the call gave, or a remark for the model.
+
+        Raises:
+            UsageError: no such option, or no such doubt.
+            SessionOwned: another living process drives the session.
+        """
+        self._known = await self._sessions.resolve(self.id, option, call, result)
+
     async def cancel(self) -> Outcome:
         """End all work of the session and of its sub-sessions now; returns once that is stored.
 

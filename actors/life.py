@@ -13,7 +13,7 @@ from ..supervisor.errors import ErrorClass
 from ..supervisor.failure import Failure
 from .asking import Asking
 from .calling import Calling
-from .dossier import Trouble, over_budget
+from .dossier import Trouble, concluded
 from .events import AlertRaised
 from .model import UserMessage
 from .outcome import Completed, Outcome, Stopped, outcome_from_data
@@ -129,7 +129,7 @@ class Life:
             case "budget":
                 limit = cut.limit or self._session.account.tightest("seconds")
                 await self._calling.settle_open(f"{limit}")
-                return self._session.handed_over(over_budget(limit, self._calling.doing))
+                return self._session.handed_over(self._calling.over(limit))
             case _:
                 await self._calling.settle_open("the session was cancelled")
                 return Stopped("cancelled")
@@ -140,8 +140,7 @@ class Life:
         if step.finish == "refused":
             return self._session.handed_over(_refused(step.text))
         if self._session.state.concluding:
-            trouble = Trouble(reason="blocked", detail=step.text, step="conclude")
-            return self._session.handed_over(trouble)
+            return self._session.handed_over(concluded(self._session.state, step.text))
         return Completed(step.text)
 
     def _answer_was_cut(self) -> Outcome | None:

@@ -1,7 +1,9 @@
 """What callers name: session ids and statuses, checked before anything is done with them. Pure."""
 
+import os
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
+from pathlib import Path
 from typing import get_args
 
 from ..stores.records import SessionStatus
@@ -22,6 +24,33 @@ def check_id(session_id: str) -> str:
             f"session_id={session_id!r} must be 1 to 200 letters, digits, dots, _ or -"
         )
     return session_id
+
+
+def check_folder(folder: str | Path | None) -> str:
+    """Return the folder in which a session's file tools work; None: the process's own.
+
+    Raises:
+        UsageError: there is no such folder.
+    """
+    if folder is None:
+        return os.getcwd()
+    if not Path(folder).is_dir():
+        raise UsageError(f"working_directory={str(folder)!r} is no folder; create it first")
+    return str(folder)
+
+
+def check_secrets(secrets: Mapping[str, str] | None) -> dict[str, str]:
+    """Return the secrets by name.
+
+    Raises:
+        UsageError: a value is no text; the value itself is not shown.
+    """
+    found = dict(secrets or {})
+    for name, value in found.items():
+        if not isinstance(value, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+            kind = type(value).__name__
+            raise UsageError(f"secret {name!r} is of type {kind}; secrets are texts")
+    return found
 
 
 def check_statuses(

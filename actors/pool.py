@@ -42,7 +42,7 @@ NEVER_RESTARTED = frozenset({ErrorClass.PERMISSION_DENIED, ErrorClass.CANCELLED}
 
 
 class RuntimeClosed(UkemiError):
-    """The runtime was left while the session was unfinished; it can be resumed."""
+    """The runtime was left while the session was unfinished; another one can resume it."""
 
 
 class Pool:
@@ -201,7 +201,12 @@ class Pool:
         """The runtime is gone: tell whoever still waits for a session of it."""
         for session in tuple(self.active.values()):
             if not session.ended.is_set():
-                session.lose(RuntimeClosed(f"session {session.id} goes on in another runtime"))
+                session.lose(
+                    RuntimeClosed(
+                        f"the runtime was left before session {session.id} ended; "
+                        "it goes on where a runtime opens its store again"
+                    )
+                )
 
     def start_aside(self, name: str, start: Callable[[Context[object]], Awaitable[object]]) -> None:
         """Run a short job beside the sessions, once; nothing where the pool is not running."""

@@ -17,7 +17,7 @@ from .dossier import Trouble, alert_of, over_budget
 from .session import Session
 from .state import CallEntry
 from .tools import AnyTool
-from .wording import INTERRUPTED, cleaned, failed, not_started
+from .wording import INTERRUPTED, INTERRUPTED_SAFE, cleaned, failed, not_started
 
 IN_DOUBT = ErrorClass.IN_DOUBT_TIMEOUT.value
 
@@ -270,6 +270,9 @@ def end_failed(
     trouble = None
     if isinstance(directive, HandOver):
         tried = (f"{attempts} attempts over {elapsed_s:.1f} s",) if attempts > 1 else ()
+        if failure.error_class is ErrorClass.INVALID_ARGUMENT:
+            rounds = session.state.corrections_before(name, n)
+            tried = (*tried, f"the model has corrected its call in {rounds} rounds")
         trouble = Trouble(
             reason=directive.reason,
             detail=directive.detail,
@@ -314,7 +317,7 @@ def interrupted(
 ) -> Ended:
     """Return the result of a call that was cut off after it may have begun."""
     return Ended(
-        content=INTERRUPTED,
+        content=INTERRUPTED_SAFE if safe else INTERRUPTED,
         state="failed" if safe else "in_doubt",
         error_class=ErrorClass.CANCELLED.value if safe else IN_DOUBT,
         digest=digest,
@@ -323,14 +326,14 @@ def interrupted(
     )
 
 
-def spent(refusal: Refusal, step: str, digest: str = "") -> Ended:
+def spent(refusal: Refusal, step: str, input: str, digest: str = "") -> Ended:
     """Return the result of a call that did not fit into the budget any more."""
     return Ended(
         content=not_started(str(refusal)),
         state="refused",
         error_class="budget",
         digest=digest,
-        trouble=over_budget(refusal, step),
+        trouble=over_budget(refusal, step, input),
     )
 
 

@@ -9,7 +9,6 @@
     └── sessions     dynamic; restarts are counted for each session by itself
 """
 
-import os
 import random
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
@@ -56,7 +55,7 @@ from .events import AlertRaised
 from .handle import SessionHandle
 from .keeper import Keeper
 from .late import record_late
-from .naming import check_id, check_statuses
+from .naming import check_folder, check_id, check_secrets, check_statuses
 from .outcome import Outcome
 from .ownership import LEASE_S, Ownership, check_lease
 from .pool import Pool
@@ -116,7 +115,7 @@ class Runtime:
         self._policies = Policies(load_policy(policy))
         self._clock = clock or SystemClock()
         self._ids = ids or RandomIds()
-        self._secrets = dict(secrets or {})
+        self._secrets = check_secrets(secrets)
         self._agents = install(agents, self._secrets)
         self._adopts = adopt
         self._alerts: list[str] = []
@@ -131,6 +130,7 @@ class Runtime:
         self._ownership = Ownership(owner_id(), self._clock, self._checkpoint, lease_s)
         self._budget = BudgetActor(Book(groups or {}, tenants or {}), self._alert)
         self._threads = Threads(on_late=self._late)
+        self._left = False
         self._kernel: Kernel | None = None
         self._open_sessions: Sessions | None = None
         self._keeper: Keeper | None = None
@@ -194,6 +194,7 @@ class Runtime:
                 await self._leave()
                 await self._close_models()
             self._sessions_here.pool.close()
+            self._left = True
             for thread in self._threads.running():
                 self._alert(f"a thread of tool {thread.tool} still runs and was left behind")
 
@@ -303,6 +304,7 @@ class Runtime:
         name = self._ids.new("session") if session_id is None else check_id(session_id)
         if parent is not None and parent not in sessions.active:
             raise UsageError(f"parent {parent!r} is no active session of this runtime")
+        self._budget.book.check_known(group=group, tenant=tenant)
         now_ms = self._clock.wall_ms()
         facts = Facts(
             agent=agent,
@@ -311,7 +313,7 @@ class Runtime:
             parent=parent,
             group=group,
             tenant=tenant,
-            working_directory=str(working_directory or os.getcwd()),
+            working_directory=check_folder(working_directory),
         )
         session = await sessions.start(name, agent, task, budget or Budget(), facts)
         return self._handle(name, session)
@@ -395,6 +397,8 @@ class Runtime:
     def _sessions_here(self) -> Sessions:
         if self._open_sessions is None:
             raise UsageError("the runtime is not running; use it inside `async with Runtime(...)`")
+        if self._left:
+            raise UsageError("the runtime was left; make a new one to go on with its sessions")
         return self._open_sessions
 
     def _handle(self, session_id: str, session: Session | None) -> SessionHandle:
@@ -473,6 +477,8 @@ def install(agents: Sequence[Agent], secrets: Mapping[str, str]) -> dict[str, In
         UsageError: two share a name, or one is no Agent.
     """
     installed: dict[str, InstalledAgent] = {}
+    if isinstance(agents, Agent):
+        raise UsageError(f"agents={agents!r} is one agent; give a list: agents=[...]")
     for agent in agents:
         if not isinstance(agent, Agent):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise UsageError(f"agents= holds {agent!r}, which is no Agent")

@@ -10,14 +10,14 @@ import anyio
 import msgspec
 
 from ..stores.base import Facts, Fenced
-from ..stores.records import Booked, Ended, JournalEntry, Resulted, SessionStatus, Spent
+from ..stores.records import Booked, Ended, JournalEntry, Resulted, Said, SessionStatus, Spent
 from ..supervisor.errors import UkemiError
 from .active_time import ActiveTime
 from .agent import InstalledAgent
 from .budget import SECONDS, Account
 from .bus import Channel
 from .dossier import Trouble, hand_over
-from .events import CheckpointStored, Event, ended
+from .events import CheckpointStored, Event, MessageReceived, ended
 from .journal import Acknowledgement, Journal
 from .outcome import Completed, HandedOver, Outcome, Stopped, outcome_to_data
 from .services import Services
@@ -94,6 +94,10 @@ class Session:
         for entry in entries:
             if isinstance(entry, Resulted):
                 self.emit(CheckpointStored(session_id=self.id, at_ms=at_ms, counter=entry.counter))
+            elif isinstance(entry, Said):
+                self.emit(
+                    MessageReceived(session_id=self.id, at_ms=at_ms, n=entry.n, text=entry.text)
+                )
 
     # ------------------------------------------------------------ time and budget
 

@@ -17,17 +17,20 @@ from ..stores.base import (
     StoreFailed,
 )
 from ..stores.liveness import owner_is_dead
-from ..stores.records import JournalEntry, Opened, Said, Spent, encode_row
+from ..stores.records import JournalEntry, Noted, Opened, Said, Spent, encode_row
 from ..supervisor.errors import UsageError
 from .accounts import NOTHING, Book
 from .agent import InstalledAgent
 from .budget import Account, Budget, budget_from
-from .events import MessageReceived, SessionResumed, SessionStarted
+from .events import SessionResumed, SessionStarted
 from .inspection import entries_of, fold
+from .journal import Acknowledgement
 from .outcome import outcome_from_data
 from .pool import Pool
+from .resolving import check_option, said_of, settled
 from .services import Services
 from .session import Session
+from .state import CallId
 from .wording import encodable
 from .work import Cut
 
@@ -145,14 +148,41 @@ class Sessions:
             session = await self._awake(session_id)
             n = session.journal.take_n()
             said = Said(n, encodable(text))
-            stored = session.journal.append(said)
-            if session_id not in self.active:
-                self.pool.activate(session)
-                await self.pool.wake(session)
-        await stored.wait()
-        session.emit(
-            MessageReceived(session_id=session_id, at_ms=session.now_ms(), n=n, text=said.text)
-        )
+            await self._take_up(session, session.journal.append(said))
+        return session
+
+    async def _take_up(self, session: Session, stored: Acknowledgement) -> None:
+        """Go on with a session once what was given to it is durable."""
+        if session.id in self.active:
+            await stored.wait()
+            return
+        self.pool.activate(session)
+        try:
+            await stored.wait()
+        finally:
+            # Also where the caller has gone away: what was given is stored, or will be.
+            await self.pool.wake(session)
+
+    async def resolve(
+        self, session_id: str, option: str, call: CallId | None, result: str | None
+    ) -> Session:
+        """Settle a call in doubt by a person's word; durable when this returns.
+
+        Raises:
+            UsageError: no such option, no such doubt, or several doubts and none is named.
+        """
+        check_option(option)
+        async with self._lock(session_id):
+            session = await self._awake(session_id)
+            try:
+                late = settled(session.state, option, call, result)
+            except UsageError:
+                if session_id not in self.active:
+                    await self._put_back(session)
+                raise
+            text = said_of(late, session.state.ledger[late.n, late.index].tool)
+            noted = Noted(session.journal.take_n(), text, f"resolved {late.n}.{late.index}")
+            await self._take_up(session, session.journal.append(late, noted))
         return session
 
     async def append(self, session_id: str, make: Callable[[Session], list[JournalEntry]]) -> None:

@@ -35,6 +35,9 @@ INVALID_ARGUMENT = ErrorClass.INVALID_ARGUMENT.value
 CONCLUDE = "conclude:"
 """Begins what a note is about where the model's own request was refused; its class follows."""
 
+PERSON = "person"
+"""Who answered a doubt, where somebody looked."""
+
 REJECTIONS = frozenset({ErrorClass.BUSINESS_REJECTED.value, ErrorClass.CONTENT_REFUSED.value})
 
 
@@ -48,6 +51,15 @@ class CallEntry(Struct):
     arguments: str = "{}"
     in_doubt: bool = False
     still_running: bool = False
+
+
+class Refused(Struct, frozen=True):
+    """The call that was refused for good last, and in which words."""
+
+    call: CallId
+    tool: str
+    arguments: str
+    content: str
 
 
 class SessionState:
@@ -68,6 +80,7 @@ class SessionState:
         self.closed: dict[str, CallId] = {}
         self.conclusions: dict[str, int] = {}
         self.concluding = False
+        self.refusal: Refused | None = None
         self.finish = "stop"
         self.notes: set[str] = set()
 
@@ -149,6 +162,7 @@ class SessionState:
         self._ledger_result(call, asked, entry)
         if entry.error_class in REJECTIONS:
             self._concluded(entry.error_class)
+            self.refusal = Refused(call, asked.name, asked.arguments, entry.content)
             self.rejected.add(entry.digest)
             self.closed.update(dict.fromkeys(entry.closes, call))
 
@@ -184,8 +198,16 @@ class SessionState:
         known.still_running = entry.still_running
 
     def _late(self, entry: Late) -> None:
-        if entry.state != "in_doubt":
-            self.ledger.pop((entry.n, entry.index), None)
+        call = (entry.n, entry.index)
+        if entry.state == "in_doubt":
+            return
+        known = self.ledger.pop(call, None)
+        if entry.by != PERSON:
+            return
+        if entry.state == "denied" and known is not None:
+            self.rejected.add(known.digest)
+        # A person has answered: the session goes on with it.
+        self.status, self.outcome = "running", None
 
 
 # ---------------------------------------------------------------- the next step

@@ -157,12 +157,16 @@ class Resulted(Entry, frozen=True, tag="result"):
 
 
 class Late(Entry, frozen=True, tag="late"):
-    """How a call in doubt really ended, learned after its result was stored."""
+    """How a call in doubt really ended, learned after its result was stored.
+
+    ``by`` says from whom: empty where the body itself came back, ``person`` where somebody looked.
+    """
 
     n: int
     index: int
     state: CallState
     content: str
+    by: str = ""
 
 
 class Retried(Entry, frozen=True, tag="retry"):
