@@ -138,7 +138,16 @@ def of_connection(text: str) -> Verdict | None:
     return CONNECTION.first(clip(text).lower())
 
 
+# "status 422", "Error code: 422", "422 Client Error: Unprocessable Entity for url: ..."
+_REPEATS = re.compile(
+    r"(?:(?:http )?(?:status|error)(?: code)?:? )?[1-5]\d\d"
+    r"(?: (?:client|server) error:?[\w ]{0,40}(?: for url: \S{0,300})?)?"
+)
+
+
 def says_nothing(text: str) -> bool:
     """Whether a text is empty, or a standard phrase that repeats its status."""
     plain = text.strip().strip(".!").lower()
-    return not plain or all(line.strip(" .!") in EMPTY_PHRASES for line in plain.splitlines())
+    if not plain or _REPEATS.fullmatch(plain):
+        return True
+    return all(line.strip(" .!") in EMPTY_PHRASES for line in plain.splitlines())
