@@ -13,6 +13,7 @@ _COLOURS: dict[str, Colour] = {
     "completed": "green",
     "running": "blue",
     "parked": "blue",
+    "unfinished": "yellow",
     "handed_over": "yellow",
     "stopped": "grey",
     "damaged": "red",

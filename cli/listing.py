@@ -1,11 +1,12 @@
 """The list of sessions as a table and as data. Pure."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..stores.base import Head
 from ..stores.records import Spent
 from .answers import status_colour, status_words
+from .owners import Standing
 from .steps import spent_of
 from .terminal import Cell, Column, Terminal, amount, duration, one_line, table
 
@@ -22,14 +23,28 @@ COLUMNS = (
 )
 
 
-def sessions_table(heads: Sequence[Head], now_ms: int, terminal: Terminal) -> str:
-    """Return the table; a damaged session says so in the place of its status and title."""
-    return table(COLUMNS, [_row(head, now_ms) for head in heads], terminal)
+NOWHERE = Standing()
 
 
-def _row(head: Head, now_ms: int) -> list[Cell]:
+def sessions_table(
+    heads: Sequence[Head],
+    now_ms: int,
+    terminal: Terminal,
+    standings: Mapping[str, Standing] | None = None,
+) -> str:
+    """Return the table; a damaged session says so in the place of its status and title.
+
+    ``standings``, by session id: one that is unfinished says so, however it is stored.
+    """
+    stands = standings or {}
+    rows = [_row(head, now_ms, stands.get(head.session_id, NOWHERE)) for head in heads]
+    return table(COLUMNS, rows, terminal)
+
+
+def _row(head: Head, now_ms: int, standing: Standing) -> list[Cell]:
     facts = head.facts
-    status = "damaged" if head.damaged is not None else head.status
+    status = "unfinished" if standing.unfinished else head.status
+    status = "damaged" if head.damaged is not None else status
     age = duration((now_ms - facts.created_at_ms) / 1000) if facts.created_at_ms else ""
     title = one_line(head.damaged if head.damaged is not None else facts.title)
     return [
@@ -55,7 +70,7 @@ def spent_words(spent: Spent) -> str:
     return ", ".join(parts)
 
 
-def head_data(head: Head) -> dict[str, Any]:
+def head_data(head: Head, standing: Standing) -> dict[str, Any]:
     """Return a head as plain data. What a running session spent is stored when it ends."""
     facts = head.facts
     return {
@@ -73,6 +88,8 @@ def head_data(head: Head) -> dict[str, Any]:
         "updated_at_ms": facts.updated_at_ms,
         "owner": head.owner,
         "lease_until_ms": head.lease_until_ms,
+        "unfinished": standing.unfinished,
+        "driven_by": standing.driven_by,
         "spent": spent_of(facts.spent),
         "damaged": head.damaged,
     }

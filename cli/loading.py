@@ -5,7 +5,6 @@ import importlib
 import importlib.util
 import os
 import sys
-import traceback
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from types import ModuleType
@@ -13,7 +12,8 @@ from typing import cast
 
 from ..actors.agent import Agent
 from ..models import parse_model
-from ..supervisor.errors import UkemiError, UsageError
+from ..supervisor.errors import UsageError
+from .import_failure import import_failed
 
 
 def load_module(name: str) -> ModuleType:
@@ -33,10 +33,11 @@ def load_module(name: str) -> ModuleType:
         return importlib.import_module(name)
     except ModuleNotFoundError as error:
         if error.name is not None and f"{name}.".startswith(f"{error.name}."):
-            raise UsageError(f"there is no module {error.name!r} (looking for {name!r})") from error
-        raise UsageError(f"module {name!r} could not be imported: {error}") from error
-    except Exception as error:
-        raise UsageError(_import_failed(name, error)) from error
+            inside = "" if error.name == name else f", so no {name!r}"
+            raise UsageError(f"there is no module {error.name!r}{inside}") from error
+        raise UsageError(import_failed(name, error)) from error
+    except (Exception, SystemExit) as error:  # user's code: whatever it does is the answer
+        raise UsageError(import_failed(name, error)) from error
 
 
 def _load_file(name: str) -> ModuleType:
@@ -51,22 +52,15 @@ def _load_file(name: str) -> ModuleType:
     sys.modules[path.stem] = module
     try:
         spec.loader.exec_module(module)
-    except Exception as error:
+    except (Exception, SystemExit) as error:  # user's code: whatever it does is the answer
         del sys.modules[path.stem]
-        raise UsageError(_import_failed(name, error)) from error
+        raise UsageError(import_failed(name, error)) from error
     return module
 
 
 def _put_on_path(folder: Path) -> None:
     if str(folder) not in sys.path:
         sys.path.insert(0, str(folder))
-
-
-def _import_failed(name: str, error: Exception) -> str:
-    where = traceback.extract_tb(error.__traceback__)
-    place = f" ({where[-1].filename}:{where[-1].lineno})" if where else ""
-    said = str(error) if isinstance(error, UkemiError) else f"{type(error).__name__}: {error}"
-    return f"{name!r} could not be imported: {said}{place}"
 
 
 def load_agent(word: str, model: str | None = None) -> tuple[str, list[Agent]]:
@@ -133,6 +127,9 @@ def with_model(agents: Sequence[Agent], word: str | None) -> list[Agent]:
     """
     if word is None:
         return list(agents)
+    kind, _, place = word.partition(":")
+    if kind == "scripted" and place.rpartition(":")[0]:
+        load_module(place.rpartition(":")[0])  # what is wrong with it is told as of any module
     model = parse_model(word)
     changed = [copy.copy(agent) for agent in agents]
     for agent in changed:

@@ -11,8 +11,10 @@ from .errors import DONE, NOT_DONE, ExitStatus
 from .journal import entry_data, journal_line
 from .listing import head_data, sessions_table
 from .output import Output
+from .owners import standing_of
 from .steps import tree_of
 from .stored import Numbered, read_session, reading
+from .terminal import plural
 from .tree import draw_session
 
 
@@ -32,10 +34,16 @@ async def sessions(
     async with reading(where) as store:
         heads = await store.heads(query)
     shown = heads[:limit]
+    standings = {head.session_id: standing_of(head, now_ms) for head in shown}
     if out.as_json:
-        out.data([head_data(head) for head in shown])
+        out.data([head_data(head, standings[head.session_id]) for head in shown])
         return DONE
-    out.text(sessions_table(shown, now_ms, out.terminal) if shown else "no sessions")
+    table = sessions_table(shown, now_ms, out.terminal, standings)
+    out.text(table if shown else "no sessions")
+    waiting = sum(each.unfinished for each in standings.values())
+    if waiting:
+        count = plural(waiting, "unfinished session")
+        out.note(f"{count} that nobody drives; go on with: ukemi resume MODULE [ID ...]")
     if len(heads) > limit:
         out.note(f"only the newest {limit}; --limit shows more")
     return DONE

@@ -14,6 +14,7 @@ from ..stores.open import open_store
 from ..stores.records import JournalEntry, Resulted
 from ..stores.sqlite import SqliteStore
 from .errors import CannotRead
+from .owners import Standing, standing_of
 
 DEPTH_MAX = 8
 """Levels of sub-sessions that are read."""
@@ -30,12 +31,13 @@ class Numbered(Struct, frozen=True):
 
 
 class StoredView(Struct, frozen=True):
-    """A session as read: its head, its entries, its sub-sessions by id, and what is damaged."""
+    """A session as read: head, entries, sub-sessions by id, what is damaged, who drives it."""
 
     head: Head
     entries: list[JournalEntry]
     children: "tuple[StoredView, ...]" = ()
     damaged: str | None = None
+    standing: Standing = Standing()
 
 
 def default_store(environ: Mapping[str, str] | None = None) -> str:
@@ -106,7 +108,8 @@ async def read_session(
         query = HeadQuery(parent=session_id, limit=CHILDREN_MAX)
         for head in reversed(await store.heads(query)):
             children.append(await read_session(store, head.session_id, depth=depth - 1))
-    return StoredView(stored.head, entries, tuple(children), damaged)
+    standing = Standing() if upto is not None else standing_of(stored.head)
+    return StoredView(stored.head, entries, tuple(children), damaged, standing)
 
 
 def _until(entries: list[JournalEntry], counter: int) -> list[JournalEntry]:

@@ -119,10 +119,23 @@ def test_the_policy_is_read_from_its_file(ukemi: Ukemi, tmp_path: Path) -> None:
 BAD_RUNS = [
     (["cli_agents:nobody", "x"], "'cli_agents' has no agent 'nobody'; it has: clerk, visitor"),
     (["cli_agents", "x"], "'cli_agents' names no agent: write MODULE:AGENT"),
-    (["no_such_module:a", "x"], "there is no module 'no_such_module'"),
+    (["no_such_module:a", "x"], "there is no module 'no_such_module'\n"),
+    (["no_such.part:a", "x"], "there is no module 'no_such', so no 'no_such.part'\n"),
     (["no/such/file.py:a", "x"], "there is no file 'no/such/file.py'"),
     (["not a module:a", "x"], "'not a module' is no module"),
     (["broken.py:a", "x"], "'broken.py' could not be imported: ZeroDivisionError"),
+    (["broken.py:a", "x"], "broken.py:2)\n"),
+    (["misspelt.py:a", "x"], "SyntaxError: invalid syntax ("),
+    (["misspelt.py:a", "x"], "misspelt.py:3)\n"),
+    (["misspelt:a", "x"], "misspelt.py:3)\n"),
+    (["untyped:a", "x"], "parameter 'anything' has no type annotation"),
+    (["untyped:a", "x"], "untyped.py:4)\n"),
+    (["deeper:a", "x"], "JSONDecodeError: Expecting property name"),
+    (["deeper:a", "x"], "deeper.py:4)\n"),
+    (["quitter:a", "x"], "'quitter' could not be imported: it ends the process"),
+    (["quitter:a", "x"], "quitter.py:2)\n"),
+    (["cli_agents:clerk", "x", "--model", "scripted:misspelt:said"], "misspelt.py:3)\n"),
+    (["cli_agents:clerk", "x", "--model", "scripted:nobody:said"], "there is no module 'nobody'"),
     (["lacking.py:a", "x"], "No module named 'absent_package'"),
     (["clash.py:a", "x"], "two agents are called 'same'"),
     (["cli_agents:clerk", "  "], "task '  ' is empty"),
@@ -141,7 +154,15 @@ BAD_RUNS = [
 def test_what_cannot_run_is_status_2_and_names_the_value(
     ukemi: Ukemi, tmp_path: Path, words: list[str], said: str
 ) -> None:
-    (tmp_path / "broken.py").write_text("x = 1 / 0\n")
+    (tmp_path / "broken.py").write_text("\nx = 1 / 0\n")
+    (tmp_path / "misspelt.py").write_text("x = 1\n\nx = = 2\n")
+    (tmp_path / "untyped.py").write_text(
+        "from ukemi import tool\n\n\n@tool\ndef look(anything) -> str:\n    return ''\n"
+    )
+    (tmp_path / "deeper.py").write_text(
+        "import json\n\ndef read():\n    return json.loads('{')\n\nread()\n"
+    )
+    (tmp_path / "quitter.py").write_text("import sys\nsys.exit(3)\n")
     (tmp_path / "lacking.py").write_text("import absent_package\n")
     (tmp_path / "bad.toml").write_text("[transient]\nattempts_maxx = 1\n")
     (tmp_path / "clash.py").write_text(

@@ -105,6 +105,30 @@ def test_a_session_somebody_drives_is_not_taken(ukemi: Ukemi) -> None:
     assert left["status"] == "running"
 
 
+def test_what_nobody_drives_is_unfinished_and_says_how_to_go_on(ukemi: Ukemi) -> None:
+    """A clean exit leaves the owner's name behind, and that is not somebody who drives."""
+    leave_behind({"s-1": "clerk"})
+    listed = ukemi("sessions")
+    assert listed.out.splitlines()[1].split()[:3] == ["s-1", "clerk", "unfinished"]
+    assert "1 unfinished session that nobody drives; go on with: ukemi resume" in listed.err
+    (data,) = ukemi("sessions", "--json").data
+    assert (data["status"], data["unfinished"], data["driven_by"]) == ("running", True, None)
+    shown = ukemi("show", "s-1").out
+    assert shown.startswith("s-1  clerk  unfinished  checkpoint 0\n")
+    assert "nobody drives it: ukemi resume MODULE s-1\n" in shown
+    assert "driven by" not in shown
+    assert ukemi("show", "s-1", "--json").data["unfinished"] is True
+
+
+def test_who_drives_a_session_is_said_readable(ukemi: Ukemi) -> None:
+    leave_behind({"s-1": "clerk"}, owner=owner_id(), alive=True)
+    listed = ukemi("sessions")
+    assert listed.out.splitlines()[1].split()[:3] == ["s-1", "clerk", "running"]
+    assert listed.err == ""
+    assert "driven by this process\n" in ukemi("show", "s-1").out
+    assert ukemi("sessions", "--json").data[0]["driven_by"] == "this process"
+
+
 def test_run_leaves_unfinished_sessions_of_others_alone(ukemi: Ukemi) -> None:
     leave_behind({"s-1": "clerk"})
     assert ukemi("run", "cli_agents:clerk", "mine").status == 0
