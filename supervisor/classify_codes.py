@@ -338,7 +338,7 @@ rate_limited no :: rate limit|ratelimit|throttl|too many request|too fast|too fr
     |freq limit|qps|rpm|tpm|perminute|persecond|per minute|per second|flow control|request limit
     |slow down|call limit|concurrency limit
 permission_denied no :: user key|userkey|unauthori|unauthenti|auth failure|auth fail|access denied|permission
-    |no privilege|not privilege|forbidden|signature|sign error|invalid sign|access key|accesskey
+    |no privilege|not privilege|forbidden|signature|sign error|sign invalid|sign check|sign fail|invalid sign|access key|accesskey
     |api key|apikey|credential|token expired|token invalid|invalid token|invalid access token
     |invalid session|session expired|access token|login required|not login|not authorized|no auth
     |not allowed ip|whitelist|white list|suspended|account disabled|user disabled|account locked

@@ -5,8 +5,6 @@ failures of connections, money and rights before rates, rates before rules of th
 caller's arguments come last. Words like *retry*, *limit* or *token* prove nothing alone.
 """
 
-from http import HTTPStatus
-
 from .classify_phrases import Rule, parse_rules
 
 ENGLISH: tuple[Rule, ...] = parse_rules(
@@ -226,6 +224,7 @@ permission_denied no :: invalid signature|signature mismatch|signature does not 
 permission_denied no :: <missing|<invalid|<required|<wrong|<bad>|<no> & bearer|secret|<token>
     |<role>|credential|<auth>|passphrase|<login> & !page|next|cursor|continuation|csrf|max
     |role of the|message|invite
+permission_denied no :: must be an admin|must be admin|must be an owner|must be the owner|must be logged|must be signed
 permission_denied no :: not a member of|not the owner|non-payment|lacks the scope|<mtls
 permission_denied no :: signature|identity|caller & not be verified|could not verify|unverified
     |unknown caller
@@ -331,7 +330,8 @@ business_rejected no :: exceed|greater than|more than|larger than|higher than|<a
     |on hand|paid amount|amount paid|vacation|available|balance|remaining|refund|approved|ordered
     |outstanding|authori|entitle|allowance|invoice|credit limit & !included credits|<plan>|<api>
     |quota|<pro>
-business_rejected no :: marked as inactive|inactive recipient|suppression|hard bounce|<bounced|buying power|<exists> & !not exists|no longer exists|if it exists
+business_rejected no :: not permitted & refund|cancel|return|transfer|exchange|change|after|before
+business_rejected no :: credit hold|payment hold|shipping hold|marked as inactive|inactive recipient|suppression|hard bounce|<bounced|buying power|<exists> & !not exists|no longer exists|if it exists
 business_rejected no :: sold out|out of stock|in stock|on backorder|backordered|fully booked
     |overbooked|no longer for sale|no longer valid|not for sale|declined|credit limit
     |spending rule|limit per customer|per customer|per household|per order|per person|per guest
@@ -435,15 +435,4 @@ invalid_argument no :: please specify|please provide|did you mean|not found|no s
     |wrong type|not a date
 """,
     "words",
-)
-
-# Sentences that say no more than "it failed"; with them a 500 stays unknown.
-EMPTY_PHRASES = frozenset(
-    (
-        *(status.phrase.lower() for status in HTTPStatus),
-        *("unprocessable content", "gateway time-out", "request time-out", "request failed"),
-        *("service temporarily unavailable", "an internal server error occurred", "server error"),
-        *("internalservererror", "500 internal server error", "custom", "validation failed"),
-        *("request entity too large", "content too large", "loop detected", "failure"),
-    )
 )

@@ -1,9 +1,9 @@
 """Read free text: the last line of a stack trace, then the rules of English and Chinese."""
 
 import re
+from http import HTTPStatus
 
 from .classify_chinese import CHINESE as _ZH
-from .classify_english import EMPTY_PHRASES
 from .classify_english import ENGLISH as _EN
 from .classify_phrases import RuleBook, Verdict, has_chinese, parse_rules, parse_verdict, token
 from .classify_tables import ERRNO, NAMES, STATUS
@@ -138,6 +138,16 @@ def of_connection(text: str) -> Verdict | None:
     return CONNECTION.first(clip(text).lower())
 
 
+# Sentences that say no more than "it failed"; with them a 500 stays unknown.
+EMPTY_PHRASES = frozenset(
+    (
+        *(status.phrase.lower() for status in HTTPStatus),
+        *("unprocessable content", "gateway time-out", "request time-out", "request failed"),
+        *("service temporarily unavailable", "an internal server error occurred", "server error"),
+        *("internalservererror", "500 internal server error", "custom", "validation failed"),
+        *("request entity too large", "content too large", "loop detected", "failure"),
+    )
+)
 # "status 422", "Error code: 422", "422 Client Error: Unprocessable Entity for url: ..."
 _REPEATS = re.compile(
     r"(?:(?:http )?(?:status|error)(?: code)?:? )?[1-5]\d\d"
