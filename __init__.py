@@ -12,6 +12,7 @@ from .actors.handle import SessionHandle
 from .actors.inspection import Checkpoint, Inspection
 from .actors.model import Model, ModelReply, ModelRequest, Prices
 from .actors.outcome import Completed, Dossier, HandedOver, Outcome, Stopped
+from .actors.pool import RuntimeClosed
 from .actors.runtime import Runtime
 from .actors.tools import Tool, tool
 from .stores.base import (
@@ -79,6 +80,7 @@ __all__ = [
     "ResourceExhausted",
     "RetryPolicy",
     "Runtime",
+    "RuntimeClosed",
     "SessionDamaged",
     "SessionExists",
     "SessionHandle",

@@ -11,6 +11,7 @@ dossier, wording · events, bus, upstreams, alerts · checkpoint, journal, owner
 late, keeper · naming, handle, runtime.
 """
 
+from ..stores.records import ToolCall, Usage
 from .events import (
     AlertRaised,
     BreakerClosed,
@@ -69,9 +70,11 @@ __all__ = [
     "SessionResumed",
     "SessionStarted",
     "SessionStopped",
+    "ToolCall",
     "ToolMessage",
     "ToolSchema",
     "UpstreamHeld",
+    "Usage",
     "UserMessage",
     "event_to_data",
 ]

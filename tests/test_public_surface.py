@@ -49,7 +49,7 @@ UKEMI = """
 Agent Budget BusinessRejected CallContext Checkpoint Completed ContentRefused ContextOverflow Dossier
 ErrorClass Failed Failure HandedOver InDoubtTimeout Inspection InvalidArgument Model ModelReply
 ModelRequest Outcome PermissionDenied PlanningFailure Policy Prices RateLimited ResourceExhausted
-RetryPolicy Runtime SessionHandle Stopped Tool ToolBug Traits TransientError UkemiError UsageError classify
+RetryPolicy Runtime RuntimeClosed SessionHandle Stopped Tool ToolBug Traits TransientError UkemiError UsageError classify
 current tool CheckpointUnknown Fenced SessionDamaged SessionExists SessionOwned
 SessionUnknown StoreError StoreFailed StoreUnusable
 """
@@ -57,7 +57,7 @@ ACTORS = """
 AlertRaised AssistantMessage BreakerClosed BreakerHalfOpen BreakerOpened BudgetSoft CallFinished CallLate CallStarted CallStuck
 CheckpointStored Event EventsDropped Message MessageReceived ModelAnswered ModelAsked
 ModelPiece ModelSuperseded NoteMessage RetryScheduled SessionCompleted SessionHandedOver SessionRestarted
-SessionResumed SessionStarted SessionStopped ToolMessage ToolSchema UpstreamHeld UserMessage event_to_data
+SessionResumed SessionStarted SessionStopped ToolCall ToolMessage ToolSchema UpstreamHeld Usage UserMessage event_to_data
 """
 MODELS = """
 AnswerError AnthropicModel Hang OpenAIModel Pieces Reply Script ScriptExhausted ScriptedModel call
