@@ -2,16 +2,13 @@
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from enum import Enum, StrEnum
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import Any, Final, Literal
 
 from msgspec import Struct
 
 from .errors import ErrorClass
 from .exits import ExitReason
 from .refusals import InvalidSpec
-
-if TYPE_CHECKING:
-    from .context import Context
 
 
 class RestartType(StrEnum):
@@ -83,7 +80,7 @@ class ChildSpec(Struct, frozen=True, kw_only=True, gc=False):
 
     Args:
         id: unique among its siblings, without ``/``.
-        start: the body. The child lives for as long as it runs.
+        start: the body, called with its `Context`. The child lives for as long as it runs.
         restart: a restart type, or a table by error class. With a table a normal end is final, and
             a class that is missing is not restarted.
         shutdown_s: seconds between the request to stop and giving the child up. None: no limit.
@@ -99,7 +96,7 @@ class ChildSpec(Struct, frozen=True, kw_only=True, gc=False):
     """
 
     id: str
-    start: "Callable[[Context[Any]], Awaitable[object]]"
+    start: Callable[[Any], Awaitable[object]]
     restart: Restart = RestartType.PERMANENT
     shutdown_s: ShutdownTime = 5.0
     significant: bool = False
