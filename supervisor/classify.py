@@ -9,6 +9,8 @@ import traceback
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import msgspec
+
 from .classify_answers import is_declared, texts
 from .classify_evidence import Evidence, of_exception, of_input
 from .classify_fields import blamed_fields
@@ -133,8 +135,10 @@ def _classified(
     decided, verdict = _decide(evidence, stage, 0, [32]) if told is None else (evidence, told)
     if stage == "args" and verdict.error_class in (_C.BUG, _C.UNKNOWN):
         verdict = _ARGS  # nothing was sent, so whatever failed was the arguments
-    trace = _traceback(error) if isinstance(error, BaseException) else ""
-    return _failure(decided, evidence, verdict, received_at, trace)
+    failure = _failure(decided, evidence, verdict, received_at)
+    if failure.error_class is _C.BUG and isinstance(error, BaseException):
+        return msgspec.structs.replace(failure, traceback=_traceback(error))
+    return failure
 
 
 def _read(error: object) -> Evidence:
@@ -290,7 +294,6 @@ def _failure(
     outer: Evidence,
     verdict: Verdict,
     received_at: float | None,
-    trace: str,
 ) -> Failure:
     answer = answer_of(decided)
     words = answer.words or clip(_spoken(decided))
@@ -318,7 +321,6 @@ def _failure(
         fields=tuple(fields),
         may_have_executed=verdict.executed,
         evidence=(verdict.why,),
-        traceback=trace if verdict.error_class is _C.BUG else "",
     )
 
 
@@ -348,5 +350,7 @@ def declared_failure(value: object) -> Failure | None:
 
 def _traceback(error: BaseException) -> str:
     """The frames without the values in them, newest last, bounded."""
-    frames = traceback.extract_tb(error.__traceback__)[-8:]
-    return "\n".join(f"{frame.filename}:{frame.lineno} in {frame.name}" for frame in frames)
+    places = list(traceback.walk_tb(error.__traceback__))[-8:]
+    return "\n".join(
+        f"{frame.f_code.co_filename}:{line} in {frame.f_code.co_name}" for frame, line in places
+    )

@@ -3,6 +3,7 @@
 
 import re
 from collections.abc import Iterable, Mapping
+from itertools import islice
 from typing import Any, NamedTuple, cast
 
 from .classify_evidence import decoded
@@ -114,6 +115,8 @@ def _walk(
     elif is_mapping(node):
         for name, value in node.items():
             lower = str(name).lower()
+            if budget[0] < 0:
+                return
             if value is not None and lower not in _ECHO:
                 _walk(value, lower, depth + 1, found, words, budget)
     elif is_list(node):
@@ -186,7 +189,7 @@ _EXITS = frozenset(("returncode", "exit_code", "exitcode", "exit_status", "retur
 
 def is_declared(value: Mapping[Any, Any]) -> bool:
     """Whether a normal return says that it is a failure: by flag, code, status, error or exit."""
-    for name, each in value.items():
+    for name, each in islice(value.items(), _NODES_MAX):
         key = str(name).lower()
         if key in _FALSE and (each is False or str(each).lower() == "false"):
             return True

@@ -5,6 +5,7 @@ from where the client already keeps it, never through a property that may read t
 """
 
 from collections.abc import Iterable
+from itertools import islice
 from typing import Any, cast
 
 from .classify_values import Record, is_list, is_mapping, mapping
@@ -12,6 +13,7 @@ from .classify_values import Record, is_list, is_mapping, mapping
 _TEXT_MAX = 20_000
 _DEPTH_MAX = 6
 _ITEMS_MAX = 60
+_NODES_MAX = 2_000
 
 _ATTRS = (
     *("status_code", "http_status", "status", "code", "type", "param", "reason", "errno"),
@@ -35,7 +37,7 @@ def live_record(error: BaseException) -> dict[str, Any]:
         "mro": [f"{each.__module__}.{each.__qualname__}" for each in kind.__mro__[:-1]],
         "message": message_of(error),
         "attrs": attrs,
-        "args": [_plain(each, 1) for each in error.args[:8]],
+        "args": [_plain(each) for each in error.args[:8]],
         "cause": error.__cause__,
         "context": None if error.__suppress_context__ else error.__context__,
         "orig": _link(getattr_quiet(error, "orig")),
@@ -68,7 +70,7 @@ def _attrs(error: BaseException) -> dict[str, Any]:
         value = getattr_quiet(error, name)
         if value is None or callable(value) or value in ("", b""):
             continue
-        attrs[name] = _diag(value) if name == "diag" else _plain(value, 1)
+        attrs[name] = _diag(value) if name == "diag" else _plain(value)
     if (response := _response(error)) is not None:
         attrs["response"] = response
     request = getattr_quiet(error, "request")
@@ -114,7 +116,7 @@ def _grpc(error: BaseException) -> dict[str, Any] | None:
         return {
             "grpc_code": getattr(found, "name", str(found)),
             "grpc_details": str(details() or ""),
-            "trailing_metadata": [[str(key), _plain(value, 1)] for key, value in pairs],
+            "trailing_metadata": [[str(key), _plain(value)] for key, value in pairs],
         }
     except Exception:  # noqa: BLE001 - not a gRPC call after all: foreign methods of these names
         return {}
@@ -124,8 +126,8 @@ def _errors(error: BaseException) -> Any:
     """Validation errors of pydantic, or a plain list of errors."""
     errors = getattr_quiet(error, "errors")
     if callable(errors) and type(error).__module__.startswith("pydantic"):
-        return _plain(errors(), 1)
-    return _plain(errors, 1) if (is_list(errors) or is_mapping(errors)) else None
+        return _plain(errors())
+    return _plain(errors) if (is_list(errors) or is_mapping(errors)) else None
 
 
 def _diag(diag: object) -> dict[str, Any]:
@@ -138,7 +140,7 @@ def _response(error: BaseException) -> dict[str, Any] | None:
     if response is None:
         response = getattr_quiet(error, "_response")
     if is_mapping(response):
-        return cast("dict[str, Any]", _plain(response, 1))
+        return cast("dict[str, Any]", _plain(response))
     status = getattr_quiet(response, "status_code")
     status = getattr_quiet(response, "status") if status is None else status
     headers = {} if response is None else _headers(response)
@@ -147,7 +149,7 @@ def _response(error: BaseException) -> dict[str, Any] | None:
     found: dict[str, Any] = {"status": status if isinstance(status, int) else 0, "headers": headers}
     data = getattr_quiet(response, "data")
     if is_mapping(data):
-        found["data"] = _plain(data, 1)
+        found["data"] = _plain(data)
     elif body := _kept_body(response):
         found["body"] = body
     return found
@@ -193,31 +195,34 @@ def _raised_in(error: BaseException) -> str:
     return str(trace.tb_frame.f_globals.get("__name__") or "")
 
 
-def _plain(value: Any, depth: int) -> Any:
+def _plain(value: Any, budget: list[int] | None = None, depth: int = 1) -> Any:
     """Plain data of a foreign value, bounded in depth, number and length."""
+    budget = [_NODES_MAX] if budget is None else budget
+    budget[0] -= 1
     if value is None or isinstance(value, bool | int | float):
         return value
     if isinstance(value, str):
         return value[:_TEXT_MAX]
     if isinstance(value, bytes | bytearray):
         return bytes(value[:_TEXT_MAX]).decode("utf-8", "replace")
-    if depth > _DEPTH_MAX:
-        return str(type(value).__name__)
+    if depth > _DEPTH_MAX or budget[0] < 0:
+        return type(value).__name__
     if is_mapping(value):
-        pairs = list(value.items())[:_ITEMS_MAX]
-        return {str(key): _plain(each, depth + 1) for key, each in pairs}
+        pairs = islice(value.items(), _ITEMS_MAX)
+        return {str(key)[:200]: _plain(each, budget, depth + 1) for key, each in pairs}
     if isinstance(value, list | tuple | set | frozenset) or type(value).__name__ == "deque":
-        return [_plain(each, depth + 1) for each in list(cast("Iterable[Any]", value))[:_ITEMS_MAX]]
-    return _foreign(value, depth)
+        each_of = islice(cast("Iterable[Any]", value), _ITEMS_MAX)
+        return [_plain(each, budget, depth + 1) for each in each_of]
+    return _foreign(value, budget, depth)
 
 
-def _foreign(value: Any, depth: int) -> Any:
+def _foreign(value: Any, budget: list[int], depth: int) -> Any:
     name = getattr_quiet(value, "name")
     if isinstance(name, str) and getattr_quiet(value, "value") is not None:
         return name  # an enum
     try:
         if hasattr(value, "model_dump"):
-            return _plain(value.model_dump(mode="json", exclude_none=True), depth + 1)
+            return _plain(value.model_dump(mode="json", exclude_none=True), budget, depth + 1)
         return str(value)[:400]
     except Exception:  # noqa: BLE001 - a foreign __str__ or model_dump may raise anything
         return type(value).__name__

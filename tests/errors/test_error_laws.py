@@ -114,9 +114,27 @@ ADVERSARIAL: dict[str, Callable[[], Any]] = {
     "many headers": lambda: http(
         429, "", **{f"x_ratelimit_reset_{n}": "9" * 99 for n in range(999)}
     ),
+    "a wide and deep attribute": lambda: _with_body(_tree(30, 4)),
+    "an attribute that holds itself": lambda: _with_body(_loop()),
     "a group of groups": lambda: _deep_group(200),
     "a wide group": lambda: ExceptionGroup("g", [OSError(n % 133, "x") for n in range(5_000)]),
 }
+
+
+def _with_body(body: Any) -> BaseException:
+    error = RuntimeError("x")
+    error.body = body  # type: ignore[attr-defined]  # pyright: ignore[reportAttributeAccessIssue]
+    return error
+
+
+def _tree(width: int, depth: int) -> Any:
+    return [_tree(width, depth - 1) for _ in range(width)] if depth else "x"
+
+
+def _loop() -> Any:
+    ring: dict[str, Any] = {}
+    ring["error"] = ring
+    return ring
 
 
 def _deep_group(depth: int) -> BaseException:
