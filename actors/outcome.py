@@ -41,13 +41,13 @@ class Dossier(Struct, frozen=True, kw_only=True, omit_defaults=True):
     unsaved: str | None = None
 
 
-class Completed(Struct, frozen=True, tag="completed"):
+class Completed(Struct, frozen=True, tag_field="outcome", tag="completed"):
     """The agent answered, and nothing speaks against the answer."""
 
     answer: str
 
 
-class HandedOver(Struct, frozen=True, tag="handed_over"):
+class HandedOver(Struct, frozen=True, tag_field="outcome", tag="handed_over"):
     """A person is needed; ``reason`` says why, the dossier what for."""
 
     reason: Reason
@@ -55,7 +55,7 @@ class HandedOver(Struct, frozen=True, tag="handed_over"):
     detail: str = ""
 
 
-class Stopped(Struct, frozen=True, tag="stopped"):
+class Stopped(Struct, frozen=True, tag_field="outcome", tag="stopped"):
     """Cancelled or denied on purpose; a message of the user reopens the session."""
 
     reason: Literal["cancelled", "denied"]
@@ -67,12 +67,10 @@ Outcome = Completed | HandedOver | Stopped
 def outcome_to_data(outcome: Outcome) -> dict[str, Any]:
     """Return an outcome as plain data, for the journal and for ``--json``."""
     data: dict[str, Any] = msgspec.to_builtins(outcome)
-    data["outcome"] = data.pop("type")
     return data
 
 
 def outcome_from_data(data: dict[str, Any]) -> Outcome:
     """Read an outcome back."""
-    plain = {key: value for key, value in data.items() if key != "outcome"}
-    outcome: Outcome = msgspec.convert({**plain, "type": data["outcome"]}, Outcome)
+    outcome: Outcome = msgspec.convert(data, Outcome)
     return outcome

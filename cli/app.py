@@ -14,10 +14,10 @@ import anyio
 
 from ..supervisor.errors import UkemiError
 from . import policy
-from .arguments import budget_of, make_parser, spread_budgets
+from .arguments import budget_of, call_named, make_parser, spread_budgets
 from .demo import DemoRequest, demo
 from .demo_worker import work
-from .driving import ResumeRequest, RunRequest, resume
+from .driving import Resolution, ResumeRequest, RunRequest, resume
 from .driving import run as run_session
 from .errors import NOT_DONE, CannotRead, ExitStatus, status_of
 from .output import Output, OutputGone
@@ -102,7 +102,7 @@ def _command(options: argparse.Namespace, out: Output) -> Command:
             return partial(demo, out, wanted)
         case "run":
             return partial(run_session, out, _run_request(options))
-        case "resume":
+        case "resume" | "resolve":
             return partial(resume, out, _resume_request(options))
         case "sessions":
             return partial(
@@ -156,6 +156,7 @@ def _run_request(options: argparse.Namespace) -> RunRequest:
         policy=options.policy,
         model=options.model,
         cwd=options.cwd,
+        session_id=options.session_id,
     )
 
 
@@ -173,5 +174,11 @@ def _resume_request(options: argparse.Namespace) -> ResumeRequest:
         store=options.store,
         policy=options.policy,
         model=options.model,
-        say=options.say,
+        say=options.say if options.command == "resume" else None,
+        resolution=None if options.command == "resume" else _resolution(options),
     )
+
+
+def _resolution(options: argparse.Namespace) -> Resolution:
+    call = None if options.call is None else call_named(options.call)
+    return Resolution(option=options.option, call=call, result=options.result)

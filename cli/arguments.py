@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, NoReturn, get_args
 
 from ..actors.budget import LIMITS, Budget
+from ..actors.resolving import OPTIONS
 from ..stores.records import SessionStatus
 from ..supervisor.errors import UsageError
 from .policy_arguments import add_classify, add_policy
@@ -35,6 +36,7 @@ def make_parser(version: str, default_store: str) -> Parser:
     _add_demo(commands)
     _add_run(commands, common)
     _add_resume(commands, common)
+    _add_resolve(commands, common)
     _add_sessions(commands, common)
     _add_show(commands, common)
     _add_log(commands, common)
@@ -109,6 +111,7 @@ def _add_run(commands: Any, common: Parser) -> None:
     )
     _add_policy_and_model(command)
     command.add_argument("--cwd", metavar="DIR", help="where file and shell tools work")
+    command.add_argument("--session-id", metavar="ID", help="the session's id; must be a new one")
 
 
 def _add_resume(commands: Any, common: Parser) -> None:
@@ -125,10 +128,33 @@ def _add_resume(commands: Any, common: Parser) -> None:
     _add_policy_and_model(command)
 
 
+def _add_resolve(commands: Any, common: Parser) -> None:
+    command = _add(
+        commands,
+        "resolve",
+        common,
+        "say how a call in doubt stands, and go on with its session",
+        "done: it took effect. not_done: it did not, and may be called again. abandon: leave it,\n"
+        "and let nobody try again.",
+    )
+    command.add_argument("module", metavar="MODULE", help="where the session's agent is defined")
+    command.add_argument("ids", metavar="ID", nargs=1, help="the session")
+    command.add_argument(
+        "option", metavar="OPTION", choices=tuple(OPTIONS), help=" | ".join(OPTIONS)
+    )
+    command.add_argument(
+        "--call", metavar="N.I", help="which call; needed where several are in doubt"
+    )
+    command.add_argument("--result", metavar="TEXT", help="what the call gave, or a remark")
+    _add_policy_and_model(command)
+
+
 def _add_policy_and_model(command: Parser) -> None:
     command.add_argument("--policy", metavar="FILE", help="the supervision policy (TOML)")
     command.add_argument(
-        "--model", metavar="MODEL", help="run the agents on this one: openai:NAME, anthropic:NAME"
+        "--model",
+        metavar="MODEL",
+        help="run the agents on this one: openai:NAME, anthropic:NAME or scripted:MODULE:ATTR",
     )
 
 
@@ -178,6 +204,18 @@ def spread_budgets(argv: Sequence[str]) -> list[str]:
             expecting = "value"
         spread.append(word)
     return spread
+
+
+def call_named(word: str) -> tuple[int, int]:
+    """Return the call that a word such as ``3.0`` names: its message and its place there.
+
+    Raises:
+        UsageError: the word is not two numbers with a dot between.
+    """
+    n, dot, index = word.partition(".")
+    if not dot or not all(part.isascii() and part.isdigit() for part in (n, index)):
+        raise UsageError(f"--call {word!r} names no call: write N.I, such as 3.0")
+    return int(n), int(index)
 
 
 def budget_of(words: Iterable[str]) -> Budget | None:

@@ -2,6 +2,7 @@
 
 import shlex
 import signal
+import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,9 @@ from msgspec import Struct
 from ..actors.agent import Agent
 from ..actors.budget import Budget
 from ..actors.handle import SessionHandle
+from ..actors.inspection import Inspection
 from ..actors.outcome import Completed, Outcome, outcome_to_data
+from ..actors.resolving import OPTIONS
 from ..actors.runtime import Runtime
 from ..actors.sessions import check_task
 from ..stores.base import Head, SessionOwned
@@ -21,9 +24,10 @@ from .answers import outcome_line, outcome_lines, status_colour, status_words
 from .errors import DONE, NOT_DONE, CannotRead, ExitStatus, NotDone
 from .loading import load_agent, load_agents
 from .output import Output
+from .owners import owned_words
 from .progress import Progress
 from .steps import spent_of
-from .stored import existing_store
+from .stored import default_store, existing_store, reading
 from .terminal import Cell, Column, one_line, plural, table
 
 TOLD_S_MAX = 1.0
@@ -44,6 +48,15 @@ class RunRequest(Struct, frozen=True, kw_only=True):
     policy: str | None = None
     model: str | None = None
     cwd: str | None = None
+    session_id: str | None = None
+
+
+class Resolution(Struct, frozen=True, kw_only=True):
+    """What a person has found out about a call in doubt; no call: the only one there is."""
+
+    option: str
+    call: tuple[int, int] | None = None
+    result: str | None = None
 
 
 class ResumeRequest(Struct, frozen=True, kw_only=True):
@@ -55,6 +68,7 @@ class ResumeRequest(Struct, frozen=True, kw_only=True):
     policy: str | None = None
     model: str | None = None
     say: str | None = None
+    resolution: Resolution | None = None
 
 
 class Driven(Struct, kw_only=True):
@@ -78,7 +92,11 @@ async def run(out: Output, request: RunRequest) -> ExitStatus:
     runtime = Runtime(request.store, agents=agents, policy=request.policy, adopt=False)
     async with runtime:
         handle = await runtime.start(
-            name, request.task, budget=request.budget, working_directory=cwd
+            name,
+            request.task,
+            session_id=request.session_id,
+            budget=request.budget,
+            working_directory=cwd,
         )
         driven = [Driven(handle=handle, agent=name)]
         finished = await _drive(driven, progress)
@@ -106,7 +124,7 @@ async def resume(out: Output, request: ResumeRequest) -> ExitStatus:
     _tell_alerts(out, runtime)
     if not finished:
         _tell_how_to_resume(out, driven, request)
-    _tell_all(out, driven)
+    _tell_all(out, driven, single=len(set(request.ids)) == 1)
     return _status(driven)
 
 
@@ -136,15 +154,40 @@ async def _take_up(
                 f"session {each.session_id} belongs to agent {each.agent!r}, which"
                 f" {request.module!r} does not have; it has: {', '.join(known)}"
             )
-    driven: list[Driven] = []
-    for each in found:
-        handle = runtime.session(each.session_id)
-        if request.say is None:
-            handle = await runtime.resume(each.session_id)
-        else:
+        _check_unfinished(each, request)
+    return [await _take_up_one(runtime, request, each) for each in found]
+
+
+def _check_unfinished(found: Inspection, request: ResumeRequest) -> None:
+    if found.status == "running" or request.say is not None or request.resolution is not None:
+        return
+    words = [request.module, found.session_id]
+    where = [] if request.store == default_store() else ["--store", request.store]
+    ways = [f"{shlex.join(['ukemi', 'resume', *words, *where])} --say TEXT"]
+    if found.in_doubt:
+        options = " | ".join(OPTIONS)
+        ways.append(f"{shlex.join(['ukemi', 'resolve', *words, *where])} {options}")
+    raise UsageError(
+        f"session {found.session_id} is {status_words(found.status)}; go on with it by:"
+        f" {', or '.join(ways)}"
+    )
+
+
+async def _take_up_one(runtime: Runtime, request: ResumeRequest, found: Inspection) -> Driven:
+    handle = runtime.session(found.session_id)
+    try:
+        if request.resolution is not None:
+            said = request.resolution
+            await handle.resolve(said.option, call=said.call, result=said.result)
+        elif request.say is not None:
             await handle.send(request.say)
-        driven.append(Driven(handle=handle, agent=each.agent))
-    return driven
+        else:
+            handle = await runtime.resume(found.session_id)
+    except SessionOwned as error:
+        async with reading(request.store) as store:
+            head = await store.head(found.session_id)
+        raise NotDone(owned_words(head, time.time_ns() // 1_000_000)) from error
+    return Driven(handle=handle, agent=found.agent)
 
 
 async def _take_up_all(
@@ -305,8 +348,9 @@ def _tell_outcome(out: Output, driven: Driven) -> None:
         out.note(f"{driven.handle.id}: {driven.error}", "red")
 
 
-def _tell_all(out: Output, driven: Sequence[Driven]) -> None:
-    if out.as_json:
+def _tell_all(out: Output, driven: Sequence[Driven], *, single: bool) -> None:
+    """Tell what became of them; JSON is one object only where one session was asked for by id."""
+    if out.as_json and not single:
         out.data([_data(each) for each in driven])
     elif len(driven) == 1:
         _tell_outcome(out, driven[0])

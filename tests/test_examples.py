@@ -63,7 +63,7 @@ def test_sessions_of_the_service_outlive_it(ending: signal.Signals, tmp_path: Pa
         counters = [each["counter"] for each in after if each["event"] == "checkpoint.stored"]
         assert counters == list(range(after[0]["counter"] + 1, 6)), "no gap, nothing twice"
         facts = client.get(session).json()
-        assert facts["outcome"] == {"type": "completed", "answer": "590 bolts."}
+        assert facts["outcome"] == {"outcome": "completed", "answer": "590 bolts."}
         assert (facts["checkpoint"], facts["spent"]["steps"]) == (5, 5)
 
 

@@ -92,7 +92,9 @@ def test_wrong_usage_is_status_2_and_says_what_was_wrong(
     assert said in ran.err
 
 
-@pytest.mark.parametrize("command", ["demo", "run", "resume", "sessions", "show", "log", "classify"])
+@pytest.mark.parametrize(
+    "command", ["demo", "run", "resume", "resolve", "sessions", "show", "log", "classify"]
+)
 def test_every_command_explains_itself(ukemi: Ukemi, command: str) -> None:
     ran = ukemi(command, "--help")
     assert ran.status == 0

@@ -70,6 +70,14 @@ def test_run_takes_an_agent_by_its_own_name_and_one_out_of_a_list(ukemi: Ukemi) 
     assert ukemi("run", "cli_agents:talker", "hello").out == "heard 1\n"
 
 
+def test_run_takes_the_id_of_the_session(ukemi: Ukemi) -> None:
+    words = ("run", "cli_agents:talker", "hello", "--session-id", "greeting", "--json")
+    assert ukemi(*words).data["session_id"] == "greeting"
+    again = ukemi(*words)
+    assert (again.status, again.out) == (1, "")
+    assert "greeting" in again.err
+
+
 def test_run_holds_the_budget(ukemi: Ukemi) -> None:
     ran = ukemi("run", "cli_agents:clerk", "Put", "--json", "--budget", "steps=1", "seconds=9")
     assert (ran.status, ran.data["outcome"]["reason"]) == (1, "budget")
@@ -387,10 +395,11 @@ def test_an_ended_session_goes_on_when_somebody_says_something(ukemi: Ukemi) -> 
     session_id = ukemi("run", "cli_agents:talker", "hello", "--json").data["session_id"]
     refused = ukemi("resume", "cli_agents", session_id)
     assert refused.status == 2
-    assert "is completed; send it a message" in refused.err
+    way = f"ukemi resume cli_agents {session_id} --say TEXT"
+    assert f"is completed; go on with it by: {way}\n" in refused.err
     said = ukemi("resume", "cli_agents", session_id, "--say", "and now?")
     assert (said.status, said.out) == (0, "heard 3\n")
-    (data,) = ukemi("resume", "cli_agents", session_id, "--say", "more", "--json").data
+    data = ukemi("resume", "cli_agents", session_id, "--say", "more", "--json").data
     assert data["outcome"]["answer"] == "heard 5"
 
 

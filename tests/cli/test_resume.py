@@ -62,11 +62,17 @@ def test_every_unfinished_session_of_the_module_is_driven_to_its_end(ukemi: Ukem
 def test_only_the_sessions_that_are_named(ukemi: Ukemi) -> None:
     leave_behind({"s-1": "clerk", "s-2": "talker"})
     data = ukemi("resume", "cli_agents", "s-2", "--json").data
-    assert [(each["session_id"], each["outcome"]["answer"]) for each in data] == [
-        ("s-2", "heard 1")
-    ]
+    assert (data["session_id"], data["outcome"]["answer"]) == ("s-2", "heard 1")
     (left,) = ukemi("sessions", "--status", "running", "--json").data
     assert left["session_id"] == "s-1"
+
+
+def test_json_is_one_object_for_one_id_and_an_array_for_all_others(ukemi: Ukemi) -> None:
+    """What was asked for says it, not how much there was to do."""
+    leave_behind({"s-1": "clerk", "s-2": "clerk", "s-3": "clerk", "s-4": "clerk"})
+    assert ukemi("resume", "cli_agents", "s-1", "s-1", "--json").data["session_id"] == "s-1"
+    assert len(ukemi("resume", "cli_agents", "s-2", "s-3", "--json").data) == 2
+    assert [each["session_id"] for each in ukemi("resume", "cli_agents", "--json").data] == ["s-4"]
 
 
 def test_one_that_hands_over_makes_the_status_1(ukemi: Ukemi) -> None:
@@ -100,7 +106,8 @@ def test_a_session_somebody_drives_is_not_taken(ukemi: Ukemi) -> None:
     assert "s-1 is driven by another process" in ran.err
     named = ukemi("resume", "cli_agents", "s-1")
     assert (named.status, named.out) == (1, "")
-    assert "s-1" in named.err
+    assert named.err.startswith("ukemi: session s-1 is driven by this process; if that stops,")
+    assert " ms" not in named.err
     (left,) = ukemi("sessions", "--json").data
     assert left["status"] == "running"
 
@@ -134,6 +141,63 @@ def test_run_leaves_unfinished_sessions_of_others_alone(ukemi: Ukemi) -> None:
     assert ukemi("run", "cli_agents:clerk", "mine").status == 0
     (left,) = ukemi("sessions", "--status", "running", "--json").data
     assert left["session_id"] == "s-1"
+
+
+# ---------------------------------------------------------------- calls in doubt
+
+
+SENDER = """\
+import anyio
+from ukemi import Agent, tool
+from ukemi.models import ScriptedModel, call
+
+
+@tool(effect="write", timeout_s=0.05)
+async def post(to: str) -> str:
+    "Post the letter."
+    await anyio.sleep(60)
+    return "posted"
+
+
+sender = Agent("sender", model=ScriptedModel([call("post", to="Ann"), "Done."]), tools=[post])
+"""
+
+
+def test_a_call_in_doubt_is_resolved_and_its_session_goes_on(ukemi: Ukemi, tmp_path: Path) -> None:
+    (tmp_path / "post_office.py").write_text(SENDER)
+    ran = ukemi("run", "post_office:sender", "Write to Ann", "--session-id", "letter", "--json")
+    assert ran.data["outcome"]["reason"] == "in_doubt"
+    refused = ukemi("resume", "post_office", "letter")
+    assert refused.status == 2
+    assert "ukemi resolve post_office letter done | not_done | abandon" in refused.err
+    words = ("resolve", "post_office", "letter", "done", "--call", "2.0", "--result", "posted")
+    assert ukemi(*words).out == "Done.\n"
+    assert "did post" not in ukemi("show", "letter").out
+    again = ukemi("resolve", "post_office", "letter", "done")
+    assert (again.status, again.out) == (2, "")
+    assert "session letter has no call in doubt" in again.err
+
+
+BAD_RESOLUTIONS = [
+    (["done", "--call", "9.0"], "call 9.0 is not in doubt; in doubt: 2.0 post"),
+    (["done", "--call", "nine"], "--call 'nine' names no call: write N.I"),
+    (["perhaps"], "invalid choice: 'perhaps'"),
+]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"), BAD_RESOLUTIONS, ids=[said for _, said in BAD_RESOLUTIONS]
+)
+def test_what_cannot_be_resolved_says_why_and_changes_nothing(
+    ukemi: Ukemi, tmp_path: Path, words: list[str], said: str
+) -> None:
+    (tmp_path / "post_office.py").write_text(SENDER)
+    ukemi("run", "post_office:sender", "Write to Ann", "--session-id", "letter")
+    ran = ukemi("resolve", "post_office", "letter", *words)
+    assert (ran.status, ran.out) == (2, "")
+    assert said in ran.err
+    assert "did post (call 2.0) take effect?" in ukemi("show", "letter").out
+    assert ukemi("show", "letter", "--json").data["status"] == "handed_over"
 
 
 # ---------------------------------------------------------------- interrupted
