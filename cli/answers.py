@@ -7,7 +7,7 @@ import msgspec
 
 from ..actors.outcome import Completed, Dossier, HandedOver, Stopped, outcome_from_data
 from ..actors.text import clean
-from .terminal import Colour, Terminal, one_line
+from .terminal import Colour, Terminal, one_line, rounded
 
 _COLOURS: dict[str, Colour] = {
     "completed": "green",
@@ -40,7 +40,7 @@ def outcome_line(data: dict[str, Any]) -> str:
     answer = getattr(outcome, "answer", None)
     if answer is not None:
         return f"{kind}: {answer}"
-    detail = getattr(outcome, "detail", "")
+    detail = detail_words(getattr(outcome, "reason", ""), getattr(outcome, "detail", ""))
     return f"{kind} ({getattr(outcome, 'reason', '')})" + (f": {detail}" if detail else "")
 
 
@@ -58,7 +58,13 @@ def outcome_lines(data: dict[str, Any], terminal: Terminal) -> list[str]:
             return [terminal.paint(f"stopped ({reason})", "grey")]
         case HandedOver(reason, dossier, detail):
             title = terminal.paint(f"handed over ({reason})", "yellow")
-            return [f"{title}  {one_line(detail)}".rstrip(), *_dossier(dossier, terminal)]
+            said = one_line(detail_words(reason, detail))
+            return [f"{title}  {said}".rstrip(), *_dossier(dossier, terminal)]
+
+
+def detail_words(reason: str, detail: str) -> str:
+    """Return a detail; that of a spent budget is of numbers, to more digits than anybody reads."""
+    return rounded(detail) if reason == "budget" else detail
 
 
 def _dossier(dossier: Dossier, terminal: Terminal) -> Iterator[str]:
@@ -75,7 +81,8 @@ def _dossier(dossier: Dossier, terminal: Terminal) -> Iterator[str]:
     ]
     yield from _part("in doubt", doubts, terminal)
     yield from _part("effects", dossier.effects, terminal)
-    yield from _part("budget", [f"{k}: {v}" for k, v in dossier.budget.items()], terminal)
+    budget = [f"{name}: {rounded(used)}" for name, used in dossier.budget.items()]
+    yield from _part("budget", budget, terminal)
     yield from _part("not stored", [dossier.unsaved] if dossier.unsaved else [], terminal)
 
 

@@ -11,7 +11,7 @@ from ..supervisor.decide import Directive, HandOver, History, Retry, decide
 from ..supervisor.errors import ErrorClass
 from ..supervisor.failure import Failure, Traits
 from ..supervisor.policy import CLASS_SECTIONS, Policy
-from .terminal import Terminal, duration, one_line
+from .terminal import Terminal, duration, one_line, plural
 
 ROLL_MAX = 0.999_999
 WAITS_MAX = 100
@@ -147,7 +147,7 @@ def directive_words(directive: Directive) -> str:
         alert = ", with an alert" if directive.alert_every_s is not None else ""
         return f"{name} ({directive.reason}){alert}: {directive.detail}"
     left = getattr(directive, "left", None)
-    return f"{name}, {left} corrections left" if left is not None else name
+    return f"{name}, {plural(left, 'correction')} left" if left is not None else name
 
 
 def _value(value: object) -> str:

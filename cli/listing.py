@@ -66,7 +66,7 @@ def spent_words(spent: Spent) -> str:
         return ""
     parts = [duration(spent.seconds), f"{amount(spent.tokens)} tok"]
     if spent.cost_usd:
-        parts.append(f"${spent.cost_usd:.2f}")
+        parts.append(f"${amount(spent.cost_usd)}")
     return ", ".join(parts)
 
 

@@ -37,6 +37,7 @@ from ..actors.events import (
     SessionStopped,
     UpstreamHeld,
 )
+from .answers import detail_words
 from .terminal import Colour, Terminal, amount, duration, fit, one_line, width_left
 
 SPINNER = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
@@ -64,8 +65,9 @@ def event_words(event: Event) -> tuple[str, Colour | None] | None:
         case SessionCompleted():
             return "completed", "green"
         case SessionHandedOver():
-            detail = f": {event.outcome.detail}" if event.outcome.detail else ""
-            return f"handed over to a person ({event.outcome.reason}){detail}", "yellow"
+            detail = detail_words(event.outcome.reason, event.outcome.detail)
+            said = f"handed over to a person ({event.outcome.reason})"
+            return f"{said}: {detail}" if detail else said, "yellow"
         case SessionStopped():
             return f"stopped ({event.outcome.reason})", "grey"
         case RetryScheduled() | BudgetSoft() | AlertRaised() | EventsDropped():

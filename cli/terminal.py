@@ -1,5 +1,6 @@
 """What a terminal can show, and texts made to fit it. Pure but for asking the terminal's size."""
 
+import math
 import re
 import shutil
 import unicodedata
@@ -27,6 +28,10 @@ _CODES: Mapping[Colour, str] = {
 # Marks that turn the direction of what follows: a text must not rearrange the line it stands in.
 _TURNING = re.compile("[\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 _SPACES = re.compile(r"\s+")
+_LONG_NUMBER = re.compile(r"(?<![\w.-])(?:\d+\.\d{3,}|\d+(?:\.\d+)?e[-+]\d+)(?!\w|\.\d)")
+
+DIGITS_MAX = 6
+"""Decimals of a number that is nearly nothing."""
 
 
 class Terminal(Struct, frozen=True):
@@ -123,12 +128,20 @@ def duration(seconds: float) -> str:
 
 
 def amount(value: float) -> str:
-    """Return a number in few characters: ``9999``, ``12.3k``, ``3.4M``."""
+    """Return a number in few characters: ``9999``, ``12.3k``, ``3.4M``, ``0.004``."""
     if value >= 1e6:
         return f"{value / 1e6:.1f}M"
     if value >= 1e4:
         return f"{value / 1e3:.1f}k"
-    return f"{value:g}" if value == int(value) else f"{value:.2f}"
+    if value == int(value):
+        return f"{value:g}"
+    digits = 2 if value >= 0.01 else min(-math.floor(math.log10(value)), DIGITS_MAX)
+    return f"{value:.{digits}f}"
+
+
+def rounded(text: str) -> str:
+    """Return a text with its long numbers as `amount` says them; names with numbers stay."""
+    return _LONG_NUMBER.sub(lambda number: amount(float(number[0])), text)
 
 
 def plural(count: int, noun: str, nouns: str = "") -> str:

@@ -7,7 +7,17 @@ from msgspec import Struct
 from ..actors.budget import LIMITS
 from .answers import outcome_line, outcome_lines, status_colour, status_words
 from .steps import CallStep, EndStep, ModelStep, NoteStep, Retry, SessionTree, Step, UserStep
-from .terminal import Colour, Terminal, amount, columns_of, duration, fit, one_line, width_left
+from .terminal import (
+    Colour,
+    Terminal,
+    amount,
+    columns_of,
+    duration,
+    fit,
+    one_line,
+    rounded,
+    width_left,
+)
 
 STATE_MARKS: dict[str, tuple[str, str, Colour | None]] = {
     "succeeded": ("✓", "+", "green"),
@@ -89,7 +99,8 @@ def _step(step: Step, terminal: Terminal) -> Line:
         case UserStep():
             return Line(f"user   {one_line(step.text)}", colour="bold")
         case NoteStep():
-            return Line(f"note   {one_line(step.text)}", colour="grey")
+            said = rounded(step.text) if step.about == "budget" else step.text
+            return Line(f"note   {one_line(said)}", colour="grey")
         case ModelStep():
             return _model(step, terminal)
         case EndStep():

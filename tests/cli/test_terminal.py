@@ -14,6 +14,7 @@ from ukemi.cli.terminal import (
     fit,
     one_line,
     plural,
+    rounded,
     table,
     terminal_of,
 )
@@ -71,6 +72,8 @@ AMOUNTS = [
     (0, "0"),
     (12.0, "12"),
     (0.024, "0.02"),
+    (0.00116811, "0.001"),
+    (1e-9, "0.000000"),
     (9999, "9999"),
     (10_000, "10.0k"),
     (3e6, "3.0M"),
@@ -95,6 +98,21 @@ class Tty(io.StringIO):
 
     def isatty(self) -> bool:
         return True
+
+
+ROUNDED = [
+    ("budget seconds of session s-1: 0.00116811 of 0 used", "0.001 of 0 used"),
+    ("budget cost_usd of tenant acme: 1.2e-05 of 0.5 used", "0.00001 of 0.5 used"),
+    ("budget tokens of session s-1: 1.23457e+06 of 1000000 used", "1.2M of 1000000 used"),
+    ("budget seconds of session v1.2345: 3.456 of 3.4 used.", "session v1.2345: 3.46 of 3.4 used."),
+    ("budget steps of session 0-1.2345: 5 of 5 used", "session 0-1.2345: 5 of 5 used"),
+    ("in 12.3456.", "in 12.35."),
+]
+
+
+@pytest.mark.parametrize(("text", "end"), ROUNDED, ids=[text for text, _ in ROUNDED])
+def test_long_numbers_are_rounded_and_names_are_left(text: str, end: str) -> None:
+    assert rounded(text).endswith(end)
 
 
 TERMINALS: list[tuple[str, io.StringIO, dict[str, str], Terminal]] = [
