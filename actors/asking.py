@@ -8,7 +8,6 @@ import msgspec
 
 from ..stores.records import Answered, Noted, Usage
 from ..supervisor.breaker import verdict_of
-from ..supervisor.classify import classify
 from ..supervisor.decide import (
     Conclude,
     Correct,
@@ -172,7 +171,9 @@ class Asking:
         except Superseded:
             raise
         except Exception as error:  # noqa: BLE001 - the boundary: whatever a client raises
-            failure = cleaned(classify(error, traits=MODEL_TRAITS), session.services.mask)
+            failure = cleaned(
+                session.services.classify(error, traits=MODEL_TRAITS), session.services.mask
+            )
             ticket.verdict = verdict_of(failure)
             return failure
         ticket.verdict = "up"

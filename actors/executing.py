@@ -4,7 +4,7 @@ from functools import partial
 
 from ..stores.records import Intended
 from ..supervisor.breaker import verdict_of
-from ..supervisor.classify import classify
+from ..supervisor.classify import declared_failure
 from ..supervisor.decide import Conclude, Directive, HandOver, History, Retry, decide
 from ..supervisor.errors import ErrorClass
 from ..supervisor.failure import Failure
@@ -139,6 +139,10 @@ class Executing:
             return failure
         finally:
             session.active.leave()
+        declared = _declared(call, value)
+        if declared is not None:
+            ticket.verdict = verdict_of(declared)
+            return declared
         ticket.verdict = "up"
         return self._succeeded(call, value, attempt, now)
 
@@ -270,7 +274,7 @@ class Executing:
 
     def _failure(self, error: Exception, call: Prepared, now: _Attempt) -> Failure:
         if not isinstance(error, TimedOut):
-            return classify(error, traits=call.traits)
+            return self._session.services.classify(error, traits=call.traits)
         if not now.entered:
             return Failure(
                 error_class=ErrorClass.TRANSIENT,
@@ -366,3 +370,18 @@ class Executing:
             text = f"{error}: other ways to the same effect stay open"
             self._session.services.alerts.due(f"resource {call.tool.name}", text, 60.0)
             return ()
+
+
+def _declared(call: Prepared, value: object) -> Failure | None:
+    """Return the failure that a normal return tells of, such as ``{"ok": false, "error": ...}``.
+
+    A tool's own ``success`` has the first word. What nobody recognises is no failure of ours: the
+    model gets it as it is.
+    """
+    judge = call.tool.marks.success
+    if judge is not None and judge(value):
+        return None
+    failure = declared_failure(value)
+    if failure is None or failure.error_class is ErrorClass.UNKNOWN:
+        return None
+    return failure

@@ -39,7 +39,8 @@ from ..supervisor import (
     SupervisorSpec,
     TreeNode,
 )
-from ..supervisor.classify import classify
+from ..supervisor.classify import Classifier, classify
+from ..supervisor.classify_user import UserRules, read_rules
 from ..supervisor.clock import Clock, SystemClock
 from ..supervisor.errors import ErrorClass, UsageError
 from ..supervisor.ids import Ids, RandomIds
@@ -79,6 +80,7 @@ class Runtime:
         store: a path, a ``sqlite:`` or ``memory:`` URL, or a `Store`.
         agents: the agents whose sessions may run here, sub-sessions included.
         policy: a `Policy`, the path of a TOML file, or None for the defaults.
+        rules: the path of a TOML file with your own rules of classifying errors, or None.
         clock: where times come from.
         ids: where names of new sessions come from.
         secrets: values for the parameters that tools name in their ``secrets`` mark.
@@ -100,6 +102,7 @@ class Runtime:
         *,
         agents: Sequence[Agent] = (),
         policy: Policy | str | Path | None = None,
+        rules: str | Path | None = None,
         clock: Clock | None = None,
         ids: Ids | None = None,
         secrets: Mapping[str, str] | None = None,
@@ -113,6 +116,7 @@ class Runtime:
         self._store = open_store(store, durability)
         self._policy_source = policy
         self._policies = Policies(load_policy(policy))
+        self._classifier = Classifier(read_rules(rules) if rules is not None else UserRules())
         self._clock = clock or SystemClock()
         self._ids = ids or RandomIds()
         self._secrets = check_secrets(secrets)
@@ -253,6 +257,7 @@ class Runtime:
             timers=kernel.timers,
             checkpoint=self._checkpoint,
             ownership=self._ownership,
+            classify=self._classifier,
             policies=self._policies,
             upstreams=Upstreams(self._clock, self._policies),
             alerts=Alerts(self._clock, self._keep_alert),

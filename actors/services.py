@@ -7,6 +7,7 @@ from msgspec import Struct
 
 from ..stores.base import Store
 from ..supervisor import Timers
+from ..supervisor.classify import Classifier
 from ..supervisor.clock import Clock
 from ..supervisor.policy import Policies
 from .alerts import Alerts
@@ -30,6 +31,7 @@ class Services(Struct, kw_only=True):
     timers: Timers
     checkpoint: CheckpointActor
     ownership: Ownership
+    classify: Classifier
     policies: Policies
     upstreams: Upstreams
     alerts: Alerts

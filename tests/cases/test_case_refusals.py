@@ -2,9 +2,11 @@
 
 import json
 import logging
+from pathlib import Path
 from typing import Any
 
 import pytest
+from failing import Upstream
 from sessions import agent, case, journal, opened, raw_rows, requests, results, run_one
 
 from ukemi import BusinessRejected, Completed, HandedOver, InvalidArgument, Runtime, tool
@@ -193,3 +195,81 @@ async def test_SC_01_a_fault_s_traceback_is_cleaned_too(store: MemoryStore) -> N
     assert "TypeError" in outcome.dossier.upstream_error
     assert "broken" in outcome.dossier.upstream_error  # the frame it was raised in
     assert KEY not in repr(outcome)
+
+
+# ---------------------------------------------------------------- failures in normal returns
+
+
+async def test_SF_02_not_raising_is_not_success(store: MemoryStore) -> None:
+    """The classification part: five posts that say ``ok: false`` are failures, and corrected."""
+
+    def posted(answer: Any) -> bool:
+        return bool(answer["ok"])
+
+    ran: list[str] = []
+
+    @tool(effect="write", success=posted)
+    async def post(channel: str, text: str) -> dict[str, Any]:
+        ran.append(channel)
+        return {"ok": False, "error": "channel_not_found"}
+
+    posts = [call("post", channel=f"c{number}", text="x") for number in range(5)]
+    of = agent([*posts, "The message was posted."], [post])
+    async with Runtime(store, agents=[of]) as runtime:
+        outcome = await run_one(runtime, of, session_id="s-1")
+    async with opened(store):
+        entries = await journal(store, "s-1")
+    kept = [each for each in entries if isinstance(each, Resulted)]
+    assert {each.state for each in kept} == {"failed"}
+    assert len(ran) == 4  # the original and three corrections
+    assert all("channel_not_found" in each.content for each in kept)
+    assert all(each.is_error for each in results(requests(of)[-1].messages))
+    assert isinstance(outcome, HandedOver)
+    assert outcome.reason == "planning"
+
+
+@pytest.mark.parametrize("answer", [{"ok": True}, {"state": "failed"}, {"ok": False}], ids=str)
+async def test_a_return_that_tells_of_no_known_failure_is_given_to_the_model(
+    store: MemoryStore, answer: dict[str, Any]
+) -> None:
+    @tool(effect="read")
+    async def fetch() -> dict[str, Any]:
+        return answer
+
+    of = agent([call("fetch"), "done"], [fetch])
+    async with Runtime(store, agents=[of]) as runtime:
+        assert await run_one(runtime, of) == Completed("done")
+
+
+async def test_a_tool_s_own_judgement_has_the_first_word(store: MemoryStore) -> None:
+    """An address that is checked may well be unknown: that is the answer, not a failure."""
+
+    @tool(effect="read", success=lambda answer: True)
+    async def check() -> dict[str, Any]:
+        return {"ok": False, "error": "channel_not_found"}
+
+    of = agent([call("check"), "done"], [check])
+    async with Runtime(store, agents=[of]) as runtime:
+        assert await run_one(runtime, of) == Completed("done")
+        (record,) = (
+            await runtime.session((await runtime.sessions())[0].session_id).checkpoint()
+        ).tool_history
+    assert record.state == "succeeded"
+
+
+async def test_rules_of_ones_own_hold_for_tools_and_models(
+    store: MemoryStore, tmp_path: Path
+) -> None:
+    """A text that nobody else knows gets a class, and its recovery."""
+    rules = tmp_path / "rules.toml"
+    rules.write_text(
+        '[[rule]]\ntext = "warehouse is counting"\nclass = "transient"\nexecuted = "no"\n'
+    )
+    upstream = Upstream([Exception("the warehouse is counting"), "goods"])
+    of = agent([call("fetch"), "done"], [upstream.tool()])
+    async with Runtime(store, agents=[of]) as runtime:
+        assert isinstance(await run_one(runtime, of), HandedOver)
+    upstream.asked_at.clear()
+    async with Runtime(store, agents=[of], rules=rules) as runtime:
+        assert await run_one(runtime, of) == Completed("done")
+    assert len(upstream.asked_at) == 2
