@@ -4,7 +4,8 @@ The runtime is entered in the application's lifespan, so it shares the server's 
 left when the server stops. What was unfinished then, or when the process was killed, goes on when
 the next process enters a runtime over the same store: nothing in here does that.
 
-Run it with ``python examples/service.py``, then::
+It needs two packages beside ukemi: ``pip install starlette uvicorn``. Run it with
+``python examples/service.py``, then::
 
     curl -d '{"task": "How many bolts are on the shelves?"}' localhost:8000/sessions
     curl -N localhost:8000/sessions/ID/events
@@ -13,8 +14,9 @@ Run it with ``python examples/service.py``, then::
 """
 
 import os
+import socket
 from collections.abc import AsyncGenerator
-from contextlib import aclosing, asynccontextmanager
+from contextlib import aclosing, asynccontextmanager, suppress
 from typing import Any, TypedDict, TypeVar
 
 import anyio
@@ -25,11 +27,19 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
-from ukemi import Agent, ModelRequest, Runtime, SessionHandle, UkemiError, UsageError, tool
-from ukemi.actors.events import Event
-from ukemi.actors.model import ToolMessage
+from ukemi import (
+    Agent,
+    ModelRequest,
+    Runtime,
+    SessionHandle,
+    SessionOwned,
+    SessionUnknown,
+    UkemiError,
+    UsageError,
+    tool,
+)
+from ukemi.actors import Event, ToolMessage
 from ukemi.models import Reply, ScriptedModel, call
-from ukemi.stores.base import SessionOwned, SessionUnknown
 
 SHELVES = {"north": 120, "east": 7, "south": 0, "west": 63, "cellar": 400}
 
@@ -89,18 +99,46 @@ async def events(request: Request) -> Response:
     happening = session_of(request).events()
     first = await anext(happening)  # an unknown session is a 404, not a stream that breaks off
     return StreamingResponse(
-        stream(first, happening),
+        stream(first, happening, request.app.state.streams),
         media_type="text/event-stream",
         headers={"cache-control": "no-cache"},
     )
 
 
-async def stream(first: Event, rest: AsyncGenerator[Event]) -> AsyncGenerator[bytes]:
+class Streams:
+    """The open event streams. They end when the server stops; a client then connects again."""
+
+    def __init__(self) -> None:
+        self._waiting = set[anyio.CancelScope]()
+        self._stopping = False
+
+    def stop(self) -> None:
+        self._stopping = True
+        for scope in self._waiting:
+            scope.cancel()
+
+    async def next(self, events: AsyncGenerator[Event]) -> Event | None:
+        """Wait for the next event; None where there is none, or the server stops."""
+        if self._stopping:
+            return None
+        with anyio.CancelScope() as scope:
+            self._waiting.add(scope)
+            try:
+                return await anext(events, None)
+            finally:
+                self._waiting.discard(scope)
+        return None
+
+
+async def stream(
+    first: Event, rest: AsyncGenerator[Event], streams: Streams
+) -> AsyncGenerator[bytes]:
     """Yield each event in the form of a server-sent event."""
     async with aclosing(rest):
-        yield sse(first)
-        async for event in rest:
+        event: Event | None = first
+        while event is not None:
             yield sse(event)
+            event = await streams.next(rest)
 
 
 def sse(event: Event) -> bytes:
@@ -160,7 +198,7 @@ def make_app(store: str) -> Starlette:
         async with Runtime(store, agents=[clerk]) as runtime:
             yield {"runtime": runtime}
 
-    return Starlette(
+    app = Starlette(
         lifespan=lifespan,
         routes=[
             Route("/sessions", start, methods=["POST"]),
@@ -170,12 +208,24 @@ def make_app(store: str) -> Starlette:
         ],
         exception_handlers={UkemiError: refuse, msgspec.MsgspecError: refuse},
     )
+    app.state.streams = Streams()
+    return app
+
+
+class Server(uvicorn.Server):
+    """A server that ends the event streams before it waits for open requests."""
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        self.config.app.state.streams.stop()  # type: ignore[union-attr]
+        await super().shutdown(sockets)
 
 
 if __name__ == "__main__":
-    uvicorn.run(
+    config = uvicorn.Config(
         make_app(os.environ.get("UKEMI_STORE", "service.db")),
         host="127.0.0.1",
         port=int(os.environ.get("PORT", "8000")),
-        timeout_graceful_shutdown=1,  # an open event stream must not hold up the shutdown
+        timeout_graceful_shutdown=5,
     )
+    with suppress(KeyboardInterrupt):  # Ctrl-C has stopped the server; there is nothing to add
+        Server(config).run()

@@ -98,16 +98,26 @@ def test_the_service_takes_messages_and_refuses_what_is_wrong(tmp_path: Path) ->
 
 
 @pytest.mark.realtime
-def test_an_open_stream_does_not_hold_up_the_shutdown(tmp_path: Path) -> None:
-    """The server ends within its grace time and a little more, cutting the stream off."""
+@pytest.mark.parametrize("ending", [signal.SIGTERM, signal.SIGINT], ids=lambda each: each.name)
+def test_an_open_stream_does_not_hold_up_the_shutdown(
+    ending: signal.Signals, tmp_path: Path
+) -> None:
+    """The server ends at once and in order, and so does the stream; the session goes on later."""
     with service(tmp_path / "service.db") as (server, client):
         session = f"/sessions/{client.post('/sessions', json={'task': 'Count'}).json()['id']}"
         with client.stream("GET", f"{session}/events") as stream:
-            next(stream.iter_lines())
+            lines = stream.iter_lines()
+            next(lines)
             asked_at = time.monotonic()
-            server.send_signal(signal.SIGTERM)
+            server.send_signal(ending)
+            rest = list(lines)
             server.wait(TIMEOUT_S)
         assert time.monotonic() - asked_at < 10.0
+        assert "event: session.completed" not in rest
+    log = (tmp_path / "service.log").read_text()
+    assert "Finished server process" in log
+    assert "ERROR" not in log
+    assert "Cancel" not in log
 
 
 # ---------------------------------------------------------------- how it is driven
