@@ -6,5 +6,5 @@ runtime, and reading commands claim nothing.
 
 Files, each using only those before it: terminal, errors · output, loading, stored · steps, answers ·
 tree, journal, listing · progress · driving, reading · demo_project_copy, demo_service · demo_agents ·
-demo_worker, demo_checks · demo · arguments · app. ``demo_project`` is the project the demo repairs.
+demo_worker, demo_checks · demo · classify, explain, policy, policy_arguments · arguments · app. ``demo_project`` is the project the demo repairs.
 """

@@ -2,6 +2,7 @@
 
 import random
 from contextlib import aclosing
+from pathlib import Path
 
 import anyio
 import pytest
@@ -24,6 +25,7 @@ from ukemi import (
     Runtime,
     Stopped,
     TransientError,
+    UsageError,
     tool,
 )
 from ukemi.actors.events import BreakerClosed, BreakerHalfOpen, BreakerOpened, UpstreamHeld
@@ -214,3 +216,40 @@ async def test_storm_beside_backoff_without_a_breaker() -> None:
         assert other.peak >= ours.peak
     gave_up: Storm = curve_storm(sessions, DOWN_S, stamina_defaults)
     assert gave_up.done == 0
+
+
+# ---------------------------------------------------------------- reading the policy again
+
+
+async def test_a_running_session_decides_by_the_policy_that_is_in_force(
+    store: MemoryStore, tmp_path: Path
+) -> None:
+    """Read again in the middle of its attempts; a bad file changes nothing and says where."""
+    upstream = down_until(float("inf"))
+    of = agent([call("fetch"), "done"], [upstream.tool()])
+    file = tmp_path / "policy.toml"
+    file.write_text("[transient]\nattempts_max = 'none'\ndelay_s_first = 10\njitter = 0.0\n")
+    async with Runtime(store, agents=[of], policy=file) as runtime:
+        handle = await runtime.start("agent", "go")
+        await anyio.sleep(5.0)
+        file.write_text("[tool.fetch.transient]\nattempts_max = 0\n")
+        with pytest.raises(UsageError, match=r"policy\.toml: \[tool\.fetch\.transient\]"):
+            runtime.reload_policy()
+        await anyio.sleep(20.0)
+        assert len(upstream.asked_at) == 2  # at 0 and 10 s, and waiting for 30
+        file.write_text("[agent.agent.transient]\nattempts_max = 3\n")
+        runtime.reload_policy()
+        outcome = await ended(runtime, handle.id)
+    assert isinstance(outcome, HandedOver)
+    assert len(upstream.asked_at) == 3
+    assert "attempts: 3" in outcome.detail
+
+
+async def test_a_tool_s_own_section_holds_for_that_tool_alone(store: MemoryStore) -> None:
+    first, second = down_until(float("inf")), down_until(float("inf"))
+    tools = [first.tool("first"), second.tool("second")]
+    of = agent([[call("first"), call("second")], "done"], tools)
+    policy = parse_policy("[tool.first.transient]\nattempts_max = 1\n")
+    async with Runtime(store, agents=[of], policy=policy) as runtime:
+        await run_one(runtime, of)
+    assert (len(first.asked_at), len(second.asked_at)) == (1, 4)

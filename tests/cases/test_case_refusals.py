@@ -11,7 +11,7 @@ from sessions import agent, case, journal, opened, raw_rows, requests, results, 
 
 from ukemi import BusinessRejected, Completed, HandedOver, InvalidArgument, Runtime, tool
 from ukemi.actors.tools import AnyTool
-from ukemi.models import call
+from ukemi.models import Reply, call
 from ukemi.stores.memory import MemoryStore
 from ukemi.stores.records import Resulted
 
@@ -71,7 +71,7 @@ async def test_BR_01_what_was_refused_stays_closed_however_it_is_spelled(
     store: MemoryStore,
 ) -> None:
     files = Files()
-    script = [
+    script: list[Reply] = [
         WRITE,
         *AROUND,
         call("read", path="keys.txt"),

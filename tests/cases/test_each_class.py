@@ -33,7 +33,7 @@ from ukemi import (
     tool,
 )
 from ukemi.actors.events import AlertRaised, SessionRestarted
-from ukemi.models import ScriptedModel, call
+from ukemi.models import Reply, ScriptedModel, call
 from ukemi.stores.memory import MemoryStore
 from ukemi.stores.records import JournalEntry, Resulted, Retried
 
@@ -247,7 +247,7 @@ async def test_an_unsafe_write_that_fails_and_may_have_taken_effect(
 ) -> None:
     """It runs once, whatever the class says."""
     upstream = Upstream([case.error])
-    script = [call("fetch"), "blocked, because of that"]
+    script: list[Reply] = [call("fetch"), "blocked, because of that"]
     of = agent(script, [upstream.tool(effect="write")], name="failing")
     seen = await run_among_others(store, of)
     assert len(upstream.asked_at) == 1

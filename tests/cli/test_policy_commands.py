@@ -2,14 +2,16 @@
 
 import io
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import Ukemi
 
 from ukemi import Policy
 from ukemi.supervisor.policy_file import parse_policy
+
+Ukemi = Callable[..., Any]
 
 GOOD = "[transient]\nattempts_max = 2\n[tool.pay.transient]\ndelay_s_first = 3\n"
 

@@ -152,7 +152,8 @@ def test_how_a_trial_ends(case: Reported) -> None:
 
 
 def test_an_open_breaker_hears_nothing_of_calls_that_began_before() -> None:
-    for verdict in ("up", "down", "nothing"):
+    verdicts: tuple[Verdict, ...] = ("up", "down", "nothing")
+    for verdict in verdicts:
         assert report(Open(10.0), 3.0, verdict, None, POLICY) == Open(10.0)
 
 
@@ -191,7 +192,8 @@ def test_law_nothing_goes_out_while_open_but_one_trial_at_a_time(seed: int) -> N
         now += chance.random() * 0.5
         if running and chance.random() < 0.5:
             trial = running.pop(chance.randrange(len(running)))
-            verdict = chance.choice(("up", "down", "down", "nothing"))
+            verdicts: tuple[Verdict, ...] = ("up", "down", "down", "nothing")
+            verdict = chance.choice(verdicts)
             before = breaker
             breaker = report(breaker, now, verdict, trial, POLICY)
             if isinstance(before, HalfOpen) and not isinstance(breaker, HalfOpen):
