@@ -9,12 +9,13 @@ Files, each using only those before it: demo_project_copy, demo_service · demo_
 · demo_checks · demo.
 """
 
+import os
 import signal
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import ExitStack, asynccontextmanager, suppress
 from pathlib import Path
 
@@ -33,7 +34,7 @@ from ..actors.events import (
     SessionStarted,
 )
 from ..stores.base import Head, HeadQuery
-from ..supervisor.errors import UkemiError
+from ..supervisor.errors import UkemiError, UsageError
 from .demo_agents import make_agents
 from .demo_checks import Checks, Report, acknowledged_in, draw_checks, report_of, stored_counters
 from .demo_project_copy import copy_project, restore_tests, run_project_tests
@@ -57,6 +58,12 @@ POLL_S = 0.01
 SESSIONS_MAX = 1000
 LOG_LINES_SHOWN = 5
 
+KEYS: Mapping[str, tuple[str, ...]] = {
+    "openai": ("OPENAI_API_KEY",),
+    "anthropic": ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN"),
+}
+"""Where the providers' SDKs look for their keys."""
+
 SHOWN = SessionCompleted | SessionHandedOver | SessionResumed | RetryScheduled
 _Told = Event | PersonAnswered
 
@@ -71,6 +78,7 @@ class DemoRequest(Struct, frozen=True, kw_only=True):
 
 async def demo(out: Output, request: DemoRequest) -> ExitStatus:
     """Run the demo; 0 only if every check holds."""
+    check_key(request.model, os.environ)
     with ExitStack() as cleanup:
         folder = _folder(request, cleanup)
         service, book = cleanup.enter_context(order_service())
@@ -91,6 +99,17 @@ async def demo(out: Output, request: DemoRequest) -> ExitStatus:
     if out.as_json:
         out.data(report)
     return DONE if play.checks.hold else NOT_DONE
+
+
+def check_key(model: str | None, environ: Mapping[str, str]) -> None:
+    """Refuse a provider whose key is not there: every session would end with that.
+
+    Raises:
+        UsageError: the environment has no key for this model.
+    """
+    names = KEYS.get((model or "").partition(":")[0], ())
+    if names and not any(environ.get(name) for name in names):
+        raise UsageError(f"--model {model!r} needs a key: set {names[0]}")
 
 
 def _folder(request: DemoRequest, cleanup: ExitStack) -> Path:
