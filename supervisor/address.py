@@ -1,13 +1,12 @@
 """References and replies: how one talks to a child without holding it."""
 
 from collections.abc import Callable
-from typing import Any, Generic, TypeVar, cast
+from typing import Generic, TypeVar, cast
 
 from .child import Child
 from .loops import OneShot
 from .refusals import ActorGone, AskTimeout
 from .services import Services
-from .timers import Timer
 
 M = TypeVar("M")
 T = TypeVar("T")
@@ -16,12 +15,13 @@ T = TypeVar("T")
 class Reply(Generic[T]):
     """Where the answer to one ``ask`` goes. One-shot: what comes late or second is dropped."""
 
-    __slots__ = ("_done", "_error", "_path", "_value", "_waiter")
+    __slots__ = ("_done", "_error", "_path", "_value", "_waiter", "expired")
 
     def __init__(self, path: str, waiter: OneShot) -> None:
         self._path = path
         self._waiter = waiter
         self._done = False
+        self.expired = False
         self._value: T | None = None
         self._error: BaseException | None = None
 
@@ -34,7 +34,10 @@ class Reply(Generic[T]):
         """Answer; synchronous."""
         if not self._done:
             self._value = value
-            self._finish()
+            # As in _finish; a call less for every answer.
+            self._done = True
+            if not self._waiter.done():
+                self._waiter.set_result(None)
 
     def fail(self, error: BaseException) -> None:
         """Answer with an error, which ``ask`` raises; synchronous."""
@@ -51,12 +54,18 @@ class Reply(Generic[T]):
         if not self._waiter.done():
             self._waiter.set_result(None)
 
-    async def wait(self) -> T:
-        """Wait for the answer; for ``ask`` alone."""
-        try:
-            await self._waiter
-        finally:
-            self._done = True
+    def expire(self) -> None:
+        """Stop waiting, since the time is over; for ``ask`` alone, as is what follows."""
+        self.expired = not self._done
+        if self.expired:
+            self._finish()
+
+    def close(self) -> None:
+        """Drop what comes from now on."""
+        self._done = True
+
+    def result(self) -> T:
+        """Return the answer, or raise the error that was the answer."""
         if self._error is not None:
             error, self._error = self._error, None
             raise error
@@ -120,25 +129,26 @@ class Ref(Generic[M]):
             ActorGone: nobody is there, or the life that took the message ended without a reply.
             MailboxFull: ``mailbox_max`` messages wait already.
         """
-        reply: Reply[T] = Reply(self.path, self._services.loop.future())
+        services = self._services
+        waiter = services.loop.future()
+        reply: Reply[T] = Reply(self.path, waiter)
         message = build(reply)
         self.tell(message)
         child = self._child
         assert child is not None  # tell() found it
         child.expect(reply, message)
-        timer = self._arm(reply, timeout_s)
+        # A bound method: a closure would be five objects more for the collector to look at.
+        timer = None if timeout_s is None else services.timers.after(timeout_s, reply.expire)
         try:
-            return await reply.wait()
+            await waiter
         finally:
+            reply.close()
             child.forget(reply)
             if timer is not None:
                 timer.cancel()
-
-    def _arm(self, reply: Reply[Any], timeout_s: float | None) -> Timer | None:
-        if timeout_s is None:
-            return None
-        timers = self._services.timers
-        return timers.after(timeout_s, lambda: reply.fail(AskTimeout(self.path, timeout_s)))
+        if reply.expired and timeout_s is not None:
+            raise AskTimeout(self.path, timeout_s)
+        return reply.result()
 
     def _resolve(self) -> Child:
         child = self._services.find(self.path)

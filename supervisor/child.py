@@ -161,14 +161,18 @@ class Child:
             self.inbox = messages + (self.inbox or [])
 
     def expect(self, reply: Pending, message: object) -> None:
-        if self.asks is None:
-            self.asks = {}
-        self.asks[reply] = message
+        asks = self.asks
+        if asks is None:
+            self.asks = {reply: message}
+        else:
+            asks[reply] = message
 
     def forget(self, reply: Pending) -> None:
-        if self.asks is not None:
-            self.asks.pop(reply, None)
-            self.asks = self.asks or None
+        asks = self.asks
+        if asks is not None:
+            asks.pop(reply, None)
+            if not asks:
+                self.asks = None
 
     def life_ended(self) -> None:
         """Refuse the asks that this life took and can no longer answer."""

@@ -87,8 +87,14 @@ class Context(Generic[M]):
             elif child.life is not life:
                 raise self._lost()
             elif child.inbox:
-                self._batch, child.inbox = child.inbox, None
-                self._batch.reverse()
+                batch: list[M] = child.inbox
+                child.inbox = None
+                if len(batch) == 1 and self._tally < _MESSAGES_PER_ROUND:
+                    # The usual case of a question and its answer, without a turn of this loop.
+                    self._tally += 1
+                    return batch[0]
+                batch.reverse()
+                self._batch = batch
             else:
                 # If this is cancelled the waiter is done, and a message leaves it alone.
                 waiter = child.waiter = self._future()

@@ -23,25 +23,24 @@ _DEAD_MIN = 64
 class Timer:
     """A callback that is due at a time; see ``Timers``."""
 
-    __slots__ = ("_callback", "_timers", "when")
+    __slots__ = ("_callback", "_timers", "armed", "when")
 
     def __init__(self, timers: "Timers", when: float, callback: Callable[[], object]) -> None:
         self._timers = timers
         self._callback: Callable[[], object] | None = callback
         self.when = when
-
-    @property
-    def armed(self) -> bool:
-        """Whether it will still fire."""
-        return self._callback is not None
+        # Whether it will still fire. Not a property: compaction reads it of every timer.
+        self.armed = True
 
     def cancel(self) -> None:
         """Do not fire; without effect if it has fired or was cancelled."""
-        if self._callback is not None:
+        if self.armed:
+            self.armed = False
             self._callback = None
             self._timers.note_dead()
 
     def fire(self) -> None:
+        self.armed = False
         callback, self._callback = self._callback, None
         if callback is not None:
             callback()
@@ -80,8 +79,8 @@ class Timers:
         return self.at(self._now() + seconds, callback)
 
     def note_dead(self) -> None:
-        self._dead += 1
-        if self._dead > _DEAD_MIN and self._dead * 2 > len(self._heap):
+        self._dead = dead = self._dead + 1
+        if dead > _DEAD_MIN and dead * 2 > len(self._heap):
             self._heap = [entry for entry in self._heap if entry[2].armed]
             heapify(self._heap)
             self._dead = 0
