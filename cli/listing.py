@@ -43,7 +43,7 @@ def sessions_table(
 
 def _row(head: Head, now_ms: int, standing: Standing) -> list[Cell]:
     facts = head.facts
-    status = "unfinished" if standing.unfinished else head.status
+    status: str = "unfinished" if standing.unfinished else head.status
     status = "damaged" if head.damaged is not None else status
     age = duration((now_ms - facts.created_at_ms) / 1000) if facts.created_at_ms else ""
     title = one_line(head.damaged if head.damaged is not None else facts.title)

@@ -1,6 +1,6 @@
 import anyio
 
-from ukemi import Agent, Completed, Runtime, tool
+from ukemi import Agent, Runtime, tool
 from ukemi.models import ScriptedModel, call
 
 
@@ -17,7 +17,7 @@ async def main() -> None:
     model = ScriptedModel([call("order", sku="A-17", units=3), "Ordered: 4711."])
     async with Runtime("memory:", agents=[Agent("buyer", model=model, tools=[order])]) as runtime:
         session = await runtime.start("buyer", "Order three A-17")
-        assert await session.outcome() == Completed("Ordered: 4711.") and len(booked) == 1
+        print(await session.outcome(), "| bookings:", len(booked))
 
 
 booked = set[str]()

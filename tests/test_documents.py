@@ -3,6 +3,9 @@
 import ast
 import inspect
 import re
+import subprocess
+import sys
+import textwrap
 from collections.abc import Coroutine
 from pathlib import Path
 from typing import Any, cast
@@ -75,6 +78,26 @@ async def test_the_guide_runs_from_top_to_bottom(
         if inspect.isawaitable(result):
             await cast("Coroutine[Any, Any, None]", result)
     assert len(run) > 10
+
+
+@pytest.mark.realtime
+def test_the_guide_runs_as_a_file(tmp_path: Path) -> None:
+    """As it says at its top: all blocks in one ``async def main()``."""
+    run = [block.text for block in blocks(GUIDE, "python") if block.info != "norun"]
+    body = textwrap.indent("\n".join(run), "    ")
+    file = tmp_path / "guide_as_a_file.py"
+    file.write_text(
+        f"import asyncio\n\n\nasync def main():\n{body}\n\nasyncio.run(main())\n", "utf-8"
+    )
+    done = subprocess.run(
+        [sys.executable, str(file)],
+        cwd=tmp_path,
+        capture_output=True,
+        check=False,
+        text=True,
+        timeout=60,
+    )
+    assert done.returncode == 0, done.stderr
 
 
 def test_the_policy_of_the_guide_is_the_default() -> None:

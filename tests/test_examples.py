@@ -42,6 +42,22 @@ def test_an_example_holds_what_it_asserts(example: Path, tmp_path: Path) -> None
 
 
 @pytest.mark.realtime
+def test_the_quickstart_prints_how_it_went(tmp_path: Path) -> None:
+    """The order is there once, and the README says what is to be seen."""
+    done = subprocess.run(
+        [sys.executable, str(EXAMPLES / "quickstart.py")],
+        cwd=tmp_path,
+        env=plain_environment(),
+        capture_output=True,
+        check=True,
+        text=True,
+        timeout=TIMEOUT_S,
+    )
+    assert done.stdout == "Completed(answer='Ordered: 4711.') | bookings: 1\n"
+    assert f"It prints `{done.stdout.strip()}`" in (ROOT / "README.md").read_text("utf-8")
+
+
+@pytest.mark.realtime
 @pytest.mark.parametrize("ending", [signal.SIGTERM, signal.SIGKILL], ids=lambda each: each.name)
 def test_sessions_of_the_service_outlive_it(ending: signal.Signals, tmp_path: Path) -> None:
     """Stopped or killed in the middle, the next process goes on after the last checkpoint."""
