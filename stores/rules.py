@@ -105,7 +105,7 @@ def refuse_claim(place: Place, write: Claim, lease_until_ms: int | None) -> Stor
     left_s = (lease_until_ms - write.now_ms) / 1000
     return SessionOwned(
         f"session {write.session_id} is owned by {place.owner}, whose lease lasts another"
-        f" {left_s:.1f} s (until {lease_until_ms} ms)"
+        f" {left_s:.1f} s"
     )
 
 
