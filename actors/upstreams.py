@@ -18,6 +18,7 @@ from ..supervisor.breaker import (
     Window,
     ask,
     may_repeat,
+    recovering,
     report,
     state_name,
 )
@@ -119,8 +120,10 @@ class Upstreams:
         if isinstance(answer, Wait):
             upstream.breaker = after
             return answer
-        # A trial is one call at a time, and somebody must find out: it needs no budget.
-        if repeat and answer.trial is None and not may_repeat(upstream.repeats, now, budget):
+        # A trial is one call at a time, and somebody must find out; in a recovery the pace is the
+        # limit, and nearly everything that is left to do is a repeat: neither needs the budget.
+        free = answer.trial is not None or recovering(after)
+        if repeat and not free and not may_repeat(upstream.repeats, now, budget):
             return Wait(budget.window_s * (0.05 + 0.1 * roll))
         upstream.breaker = after
         first, second = (0, 1) if repeat else (1, 0)

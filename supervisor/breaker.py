@@ -194,8 +194,10 @@ def report(
         case Open():
             return breaker  # it had started before
         case HalfOpen(number):
-            if trial != number:
-                return breaker  # only the trial decides
+            # Only a trial decides. One that was given up for being slow counts if it succeeds after
+            # all: else an upstream whose answers take longer than that would never come back.
+            if trial is None or (trial != number and verdict != "up"):
+                return breaker
             return _tried(number, now, verdict, policy, held)
         case _:
             assert_never(breaker)
@@ -225,6 +227,11 @@ def _tried(number: int, now: float, verdict: Verdict, policy: BreakerPolicy, hel
             return HalfOpen(number, None)
         case _:
             assert_never(verdict)
+
+
+def recovering(breaker: Breaker) -> bool:
+    """Tell whether calls are paced because the upstream answers again."""
+    return isinstance(breaker, Closed) and breaker.recovery is not None
 
 
 def state_name(breaker: Breaker) -> Literal["closed", "open", "half_open"]:

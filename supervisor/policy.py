@@ -92,11 +92,11 @@ class RetryBudgetPolicy(Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
     One is let through if, with it, those of the last ``window_s`` seconds are at most
     ``retries_min`` and ``share_max`` of the first calls. One that has succeeded is not counted any
-    more. ``share_max`` None: no limit.
+    more, and while a breaker paces a recovery, its pace is the limit. ``share_max`` None: no limit.
     """
 
     share_max: float | None = 0.2
-    retries_min: int = 20
+    retries_min: int = 100
     window_s: float = 10.0
 
     def __post_init__(self) -> None:

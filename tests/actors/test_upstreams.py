@@ -206,6 +206,15 @@ async def test_storm_a_thousand_sessions_neither_hammer_nor_come_back_at_once(se
 
 
 @pytest.mark.slow
+async def test_storm_on_an_upstream_that_answers_slowly_is_recovered_from_as_well() -> None:
+    """Answers of twenty seconds, as models give them: the budget of repeats must not starve them."""
+    storm = await runtime_storm(SESSIONS, DOWN_S, Policy(), answer_s=20.0)
+    assert storm.done == SESSIONS
+    assert storm.peak <= 60
+    assert storm.last_s <= DOWN_S + 75.0
+
+
+@pytest.mark.slow
 async def test_storm_beside_backoff_without_a_breaker() -> None:
     sessions = SESSIONS // 2
     ours = await runtime_storm(sessions, DOWN_S, Policy())

@@ -59,9 +59,18 @@ class _Clock:
 
 
 async def runtime_storm(
-    sessions: int, down_s: float, policy: Policy, seed: int = 1, upstream: str | None = "shop"
+    sessions: int,
+    down_s: float,
+    policy: Policy,
+    seed: int = 1,
+    upstream: str | None = "shop",
+    answer_s: float = SERVICE_S,
 ) -> Storm:
-    """Let real sessions of one runtime call a read of this upstream; needs virtual time."""
+    """Let real sessions of one runtime call a read of this upstream; needs virtual time.
+
+    Args:
+        answer_s: seconds that an answer takes once the upstream is back.
+    """
     asked_at: list[float] = []
     done_at: list[float] = []
     began = anyio.current_time()
@@ -70,9 +79,10 @@ async def runtime_storm(
     async def fetch() -> str:
         now = anyio.current_time() - began
         asked_at.append(now)
-        await anyio.sleep(SERVICE_S)
         if now < down_s:
+            await anyio.sleep(SERVICE_S)
             raise TransientError("connection refused")
+        await anyio.sleep(answer_s)
         return "goods"
 
     of = Agent("storm", model=ScriptedModel([call("fetch"), "done"]), tools=[fetch])
