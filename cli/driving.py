@@ -14,7 +14,7 @@ from ..actors.agent import Agent
 from ..actors.budget import Budget
 from ..actors.handle import SessionHandle
 from ..actors.inspection import Inspection
-from ..actors.outcome import Completed, Outcome, outcome_to_data
+from ..actors.outcome import Completed, HandedOver, Outcome, outcome_to_data
 from ..actors.resolving import OPTIONS
 from ..actors.runtime import Runtime
 from ..actors.sessions import check_task
@@ -344,6 +344,9 @@ def _tell_outcome(out: Output, driven: Driven) -> None:
         for line in outcome_lines(outcome_to_data(driven.outcome), out.aside):
             out.beside(line)
         out.note(f"ukemi show {driven.handle.id} has all of it", "grey")
+        if isinstance(driven.outcome, HandedOver) and driven.outcome.dossier.in_doubt:
+            options = " | ".join(OPTIONS)
+            out.note(f"ukemi resolve MODULE {driven.handle.id} {options} settles the doubt", "grey")
     elif driven.error is not None:
         out.note(f"{driven.handle.id}: {driven.error}", "red")
 

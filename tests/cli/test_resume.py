@@ -167,6 +167,8 @@ def test_a_call_in_doubt_is_resolved_and_its_session_goes_on(ukemi: Ukemi, tmp_p
     (tmp_path / "post_office.py").write_text(SENDER)
     ran = ukemi("run", "post_office:sender", "Write to Ann", "--session-id", "letter", "--json")
     assert ran.data["outcome"]["reason"] == "in_doubt"
+    second = ukemi("run", "post_office:sender", "Write again", "--session-id", "second")
+    assert "ukemi resolve MODULE second done | not_done | abandon" in second.err
     refused = ukemi("resume", "post_office", "letter")
     assert refused.status == 2
     assert "ukemi resolve post_office letter done | not_done | abandon" in refused.err
@@ -253,8 +255,12 @@ def test_a_killed_run_is_resumed_at_once(ukemi: Ukemi, tmp_path: Path) -> None:
     agents = cli_agents.__file__
     with start(tmp_path, "run", f"{agents}:waiter", "wait for it") as process:
         until(process, "wait_for_go (2.0) started")
+        driven = ukemi("sessions", "--json").data[0]["driven_by"]
+        assert driven == f"this machine, process {process.pid}"
         process.kill()
         process.communicate(timeout=BOUND_S)
+    (left,) = ukemi("sessions", "--json").data
+    assert (left["unfinished"], left["driven_by"]) == (True, None), "its lease lasts, it is dead"
     (tmp_path / "go").touch()
     ran = ukemi("resume", agents)
     assert (ran.status, ran.out) == (0, "served\n")
