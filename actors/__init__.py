@@ -6,8 +6,8 @@ Never: talks to a provider itself, or writes to a store other than through the c
 
 Files, each using only those before it: text, secrets, scrub, docstring · model · marks, arguments, schema,
 context, threads, tools, toolbox, results, closing · budget, accounts · conversation, state · outcome,
-dossier, wording · events, bus, upstreams, alerts · checkpoint, journal, ownership · agent, work, active_time, services
-· session · gate, preparing, executing, asking, calling · life · inspection, retention · pool, sessions,
+dossier, wording · events, bus, upstreams, alerts · checkpoint, journal, ownership, steady · agent, work, active_time, services
+· session · parking, gate, preparing, executing, asking, calling, planning · life · inspection, retention · pool, sessions,
 late, keeper · naming, handle, runtime.
 """
 
@@ -33,14 +33,19 @@ from .events import (
     RetryScheduled,
     SessionCompleted,
     SessionHandedOver,
+    SessionParked,
     SessionRestarted,
     SessionResumed,
     SessionStarted,
     SessionStopped,
+    SessionWoken,
+    TrajectoryFellBack,
+    TrajectoryRestarted,
     UpstreamHeld,
     event_to_data,
 )
 from .model import AssistantMessage, Message, NoteMessage, ToolMessage, ToolSchema, UserMessage
+from .planning import StepFacts
 
 __all__ = [
     "AlertRaised",
@@ -66,13 +71,18 @@ __all__ = [
     "RetryScheduled",
     "SessionCompleted",
     "SessionHandedOver",
+    "SessionParked",
     "SessionRestarted",
     "SessionResumed",
     "SessionStarted",
     "SessionStopped",
+    "SessionWoken",
+    "StepFacts",
     "ToolCall",
     "ToolMessage",
     "ToolSchema",
+    "TrajectoryFellBack",
+    "TrajectoryRestarted",
     "UpstreamHeld",
     "Usage",
     "UserMessage",

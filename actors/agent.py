@@ -3,6 +3,7 @@
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextvars import ContextVar
+from typing import Any
 
 from ..supervisor.errors import BusinessRejected, UsageError
 from .budget import Budget
@@ -29,13 +30,24 @@ class Agent:
         model: anything with ``async complete(request)``; see `Model`.
         tools: functions decorated with `tool`.
         instructions: the system prompt.
+        fallback: another agent, or its name, that gets the task when this one makes no progress.
+        progress: called with `StepFacts` after each step; what it returns says how far the session
+            has come. While that changes, the session makes progress, whatever its calls look like.
+            Called in the event loop: it must be quick, and change nothing.
 
     Raises:
         UsageError: a bad name, a model without ``complete``, or tools that clash.
     """
 
     def __init__(
-        self, name: str, *, model: Model, tools: Sequence[AnyTool] = (), instructions: str = ""
+        self,
+        name: str,
+        *,
+        model: Model,
+        tools: Sequence[AnyTool] = (),
+        instructions: str = "",
+        fallback: "Agent | str | None" = None,
+        progress: Callable[[Any], object] | None = None,
     ) -> None:
         if not _NAME.match(name):
             raise UsageError(f"agent name {name!r} must be 1 to 64 letters, digits, _ or -")
@@ -50,6 +62,10 @@ class Agent:
         self.model = model
         self.tools = tuple(tools)
         self.instructions = instructions
+        self.fallback = fallback.name if isinstance(fallback, Agent) else fallback
+        self.progress = progress
+        if progress is not None and not callable(progress):
+            raise UsageError(f"agent {name!r}: progress={progress!r} cannot be called")
 
     def __repr__(self) -> str:
         return f"Agent({self.name!r}, {len(self.tools)} tools)"
@@ -100,3 +116,26 @@ class InstalledAgent:
         self.model = agent.model
         self.toolbox = Toolbox(agent.tools, secrets=secrets)
         self.schemas = self.toolbox.schemas()
+        # An agent that can neither change anything nor say how far it is cannot stand still.
+        self.changes_state = agent.progress is not None or any(
+            each.marks.effect == "write" for each in agent.tools
+        )
+
+
+def check_fallbacks(agents: Mapping[str, InstalledAgent]) -> None:
+    """Refuse fallbacks that nobody knows, or that lead back to where they began.
+
+    Raises:
+        UsageError: a task could not be handed on, or would be for ever.
+    """
+    for first in agents.values():
+        seen = [first.name]
+        while (following := agents[seen[-1]].agent.fallback) is not None:
+            if following not in agents:
+                known = ", ".join(sorted(agents))
+                raise UsageError(
+                    f"agent {seen[-1]!r}: fallback={following!r} is unknown; agents= has: {known}"
+                )
+            if following in seen:
+                raise UsageError(f"fallbacks go in a circle: {' -> '.join([*seen, following])}")
+            seen.append(following)

@@ -31,8 +31,9 @@ from .events import (
 )
 from .gate import Entered, Held, enter
 from .model import ModelReply, ModelRequest, Prices
+from .parking import parks
 from .session import Session
-from .state import CONCLUDE
+from .state import CONCLUDE, MODEL
 from .wording import cleaned, encodable, encodable_call, refused_request, retried
 from .work import CutOff, Superseded, Work, pause
 
@@ -55,6 +56,7 @@ class Asking:
         self._name: str = getattr(model, "name", type(model).__name__)
         self._streamed = False
         self._concluding = False
+        self._waiting = False
         limits = session.account.limits
         self._metered = limits("tokens") or limits("cost_usd")
         self._answer_max = self._output_max
@@ -65,8 +67,9 @@ class Asking:
         session = self._session
         self._tell_soft_limits()
         self._concluding = False
-        started = session.services.clock.now()
-        attempt = 1
+        waited = session.state.waits.get(MODEL)
+        started = session.services.clock.now() - (waited.elapsed_s if waited else 0.0)
+        attempt = waited.number + 1 if waited else 1
         last: Failure | None = None
         while True:
             ticket = await self._enter(attempt, started, last)
@@ -80,7 +83,12 @@ class Asking:
                     return None
                 case Failure():
                     trouble = await self._failed(answer, attempt, started)
-                    if trouble is not None or session.cut is not None or self._concluding:
+                    if (
+                        trouble is not None
+                        or session.cut is not None
+                        or self._concluding
+                        or self._waiting
+                    ):
                         return trouble
                     attempt += 1
                     last = answer
@@ -280,7 +288,12 @@ class Asking:
         )
         policy = services.policies.of(session.installed.name)
         directive = decide(failure, MODEL_TRAITS, history, policy, services.roll())
-        session.journal.ride(retried(self._n, -1, attempt, failure, directive, elapsed_s=elapsed_s))
+        entry = retried(self._n, -1, attempt, failure, directive, elapsed_s=elapsed_s)
+        if isinstance(directive, Retry):
+            due_at_ms = services.steady.after_ms(directive.delay_s)
+            session.journal.append(msgspec.structs.replace(entry, due_at_ms=due_at_ms))
+        else:
+            session.journal.ride(entry)
         match directive:
             case Retry(delay_s):
                 await self._wait(failure, attempt, delay_s, elapsed_s)
@@ -324,7 +337,9 @@ class Asking:
                 elapsed_s=elapsed_s,
             )
         )
-        await pause(self._work, delay_s)
+        self._waiting = parks(session, delay_s)
+        if not self._waiting:
+            await pause(self._work, delay_s)
 
 
 def answer_max(

@@ -12,7 +12,7 @@ from .budget import STEPS, Refusal
 from .conversation import Turn
 from .dossier import Trouble, over_budget
 from .events import CallFinished
-from .executing import Executing
+from .executing import Executing, Waiting
 from .journal import Acknowledgement
 from .preparing import Ended, Preparing
 from .session import Session
@@ -91,7 +91,8 @@ class Calling:
         if session.stepped_n >= turn.answered.n:
             return None
         session.stepped_n = turn.answered.n
-        if any(turn.results) or any(n == turn.answered.n for n, _ in session.state.ledger):
+        known = (*session.state.ledger, *session.state.waits)
+        if any(turn.results) or any(n == turn.answered.n for n, _ in known):
             return None  # begun, and booked, in an earlier life
         return session.account.take(STEPS)
 
@@ -108,9 +109,14 @@ class Calling:
         self._doing = (turn, index)
         prepared = self._preparing.prepare(turn, index)
         if isinstance(prepared, Ended):
-            ended = prepared
+            ended: Ended | Waiting = prepared
         else:
             ended = await self._executing.execute(prepared)
+        if isinstance(ended, Waiting):
+            named = (turn.answered.n, index)
+            self._session.began.discard(named)
+            self._session.intended.discard(named)
+            return
         await self._append(turn, index, ended).wait()
         if ended.trouble is not None and self._trouble is None:
             self._trouble = ended.trouble

@@ -4,6 +4,8 @@ Each call has exactly one result, right behind its assistant message. That holds
 results are kept with the turn that asked for them, and whatever was said meanwhile waits behind.
 """
 
+from array import array
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from typing import overload
 
@@ -32,6 +34,11 @@ class Turn:
         self.missing -= 1
         return True
 
+    @property
+    def counter(self) -> int:
+        """The checkpoint after the last of its results so far."""
+        return max((result.counter for result in self.results if result is not None), default=0)
+
     def messages(self) -> Iterator[ToolMessage]:
         """The results in the order of the calls."""
         for call, result in zip(self.answered.calls, self.results, strict=True):
@@ -46,6 +53,9 @@ class Conversation(Sequence[Message]):
     What was said while the model was answering goes behind its answer: the request did not hold
     it. The numbers tell, since an answer takes its own when the request is made.
 
+    A mark says where the conversation stood once a turn had its last result, by that result's
+    counter, so that it can be taken back to there.
+
     ``assistant_count`` and ``tokens`` (an estimate until the provider counts) are kept as it grows,
     so that nothing on the step path looks through the history.
     """
@@ -58,6 +68,8 @@ class Conversation(Sequence[Message]):
         self.open: list[Turn] = []
         self.assistant_count = 0
         self.tokens = 0.0
+        self._mark_counters = array("q")
+        self._mark_ends = array("q")
 
     def __len__(self) -> int:
         return len(self._messages)
@@ -119,19 +131,54 @@ class Conversation(Sequence[Message]):
                 return turn.answered.calls[index]
         return None
 
+    def turn(self, n: int) -> Turn | None:
+        """Return the open turn of this number."""
+        return next((turn for turn in self.open if turn.answered.n == n), None)
+
     def result(self, result: Resulted) -> bool:
         """Take the result of a call; False where it has one already or nobody asked for it."""
-        turn = next((turn for turn in self.open if turn.answered.n == result.n), None)
+        turn = self.turn(result.n)
         if turn is None or not turn.put(result):
             return False
         while self.open and not self.open[0].missing:
             self._close(self.open.pop(0))
         return True
 
+    # ------------------------------------------------------------ going back
+
+    @property
+    def last_mark(self) -> int:
+        """Counter of the last turn that has all its results; 0 before the first."""
+        return self._mark_counters[-1] if self._mark_counters else 0
+
+    def since(self, counter: int) -> list[Message]:
+        """Return what came after the last mark at or before this counter."""
+        return self._messages[self._end(bisect_right(self._mark_counters, counter)) :]
+
+    def rewind(self, counter: int) -> None:
+        """Go back to the last mark at or before this counter; no turn may be open.
+
+        Calls and results after it go. What the user and the runtime said stays, and so do answers
+        that the user has replied to.
+        """
+        kept_marks = bisect_right(self._mark_counters, counter)
+        end = self._end(kept_marks)
+        dropped = self._messages[end:]
+        del self._messages[end:], self._mark_counters[kept_marks:], self._mark_ends[kept_marks:]
+        self._messages += _said_in(dropped)
+        self._said.clear()
+        self.assistant_count = sum(isinstance(each, AssistantMessage) for each in self._messages)
+        self.tokens = sum(map(_chars, self._messages)) * TOKENS_PER_CHAR
+
+    def _end(self, marks: int) -> int:
+        return self._mark_ends[marks - 1] if marks else 0
+
     def _close(self, turn: Turn) -> None:
         """All results are there: put them behind their message, then what had to wait."""
         for message in turn.messages():
             self._append(message, len(message.content))
+        self._mark_counters.append(turn.counter)
+        self._mark_ends.append(len(self._messages))
         self._release()
 
     def _release(self) -> None:
@@ -163,3 +210,24 @@ class Conversation(Sequence[Message]):
     def _append(self, message: Message, chars: int) -> None:
         self._messages.append(message)
         self.tokens += chars * TOKENS_PER_CHAR
+
+
+def _said_in(messages: Sequence[Message]) -> list[Message]:
+    """Return what stays of a branch that is left: words, and answers the user replied to."""
+    last = max((i for i, each in enumerate(messages) if isinstance(each, UserMessage)), default=-1)
+    return [
+        each
+        for i, each in enumerate(messages)
+        if isinstance(each, UserMessage | NoteMessage)
+        or (isinstance(each, AssistantMessage) and not each.calls and i < last)
+    ]
+
+
+def _chars(message: Message) -> int:
+    match message:
+        case ToolMessage():
+            return len(message.content)
+        case AssistantMessage():
+            return len(message.text) + sum(len(call.arguments) for call in message.calls)
+        case _:
+            return len(message.text)

@@ -135,6 +135,36 @@ class RetryScheduled(_Event, frozen=True, tag="retry.scheduled"):
     level = "warning"
 
 
+class TrajectoryRestarted(_Event, frozen=True, tag="trajectory.restarted"):
+    """The agent made no progress and begins again from this checkpoint, with a hint."""
+
+    counter: int
+    why: str
+    level = "warning"
+
+
+class TrajectoryFellBack(_Event, frozen=True, tag="trajectory.fell_back"):
+    """The agent made no progress; its fallback has the task now."""
+
+    agent: str
+    why: str
+    level = "warning"
+
+
+class SessionParked(_Event, frozen=True, tag="session.parked"):
+    """The session waits in the store alone, until this time on the wall clock."""
+
+    due_at_ms: int
+    level = "info"
+
+
+class SessionWoken(_Event, frozen=True, tag="session.woken"):
+    """A parked session goes on: ``by`` says why (due, message, cancel)."""
+
+    by: str
+    level = "info"
+
+
 class UpstreamHeld(_Event, frozen=True, tag="upstream.held"):
     """A call or request waits ``wait_s`` seconds before it may go out: its upstream is spared."""
 
@@ -228,6 +258,10 @@ Event = (
     | CallLate
     | CheckpointStored
     | RetryScheduled
+    | TrajectoryRestarted
+    | TrajectoryFellBack
+    | SessionParked
+    | SessionWoken
     | UpstreamHeld
     | BreakerOpened
     | BreakerHalfOpen

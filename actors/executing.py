@@ -2,6 +2,9 @@
 
 from functools import partial
 
+import msgspec
+from msgspec import Struct
+
 from ..stores.records import Intended
 from ..supervisor.breaker import verdict_of
 from ..supervisor.classify import declared_failure
@@ -17,6 +20,7 @@ from .dossier import Trouble
 from .events import CallStarted, RetryScheduled
 from .gate import Entered, Held, enter
 from .outcome import Outcome
+from .parking import parks
 from .preparing import Ended, Prepared, end_failed, interrupted, spent
 from .results import render_result
 from .session import Session
@@ -24,6 +28,10 @@ from .state import CallId
 from .threads import LateOutcome
 from .wording import cleaned, retried
 from .work import CutOff, Superseded, TimedOut, Work, pause
+
+
+class Waiting(Struct, frozen=True):
+    """The call waits for its next attempt; the state says until when."""
 
 
 class _Attempt:
@@ -49,10 +57,13 @@ class Executing:
         self._session = session
         self._work = work
 
-    async def execute(self, call: Prepared) -> Ended:
-        """Run a call to its end, over as many attempts as the policy gives it."""
+    async def execute(self, call: Prepared) -> Ended | Waiting:
+        """Run a call to its end, over as many attempts as the policy gives it.
+
+        Before a wait that is long enough to park the session it stops; the wait is stored.
+        """
         clock = self._session.services.clock
-        first_at = clock.now()
+        first_at = clock.now() - call.elapsed_s
         attempt = call.attempt
         failure: Failure | None = None
         while True:
@@ -120,7 +131,7 @@ class Executing:
     ) -> Ended | Failure:
         """Make one attempt: how the call ended, or the failure to decide on."""
         session = self._session
-        refusal = self._book(again=attempt != call.attempt)
+        refusal = self._book(again=attempt != call.attempt or call.elapsed_s > 0)
         if refusal is not None:
             return spent(refusal, call.step, self._session.services.mask(call.text), call.digest)
         await self._intend(call, attempt)
@@ -291,7 +302,7 @@ class Executing:
 
     async def _retry_or_end(
         self, call: Prepared, failure: Failure, attempt: int, first_at: float, now: _Attempt
-    ) -> Ended | None:
+    ) -> Ended | Waiting | None:
         """Decide on a failed attempt; None once it is time for the next."""
         session = self._session
         services = session.services
@@ -317,6 +328,8 @@ class Executing:
                 elapsed_s=elapsed_s,
             )
         )
+        if parks(session, directive.delay_s) and self._work.cut is None:
+            return Waiting()
         await pause(self._work, directive.delay_s)
         if self._work.cut is not None:
             return self._cut_off(call, now)
@@ -328,9 +341,13 @@ class Executing:
         """Keep the failed attempt for people: what it was taken for, and what followed."""
         session = self._session
         failure = cleaned(failure, session.services.mask)
-        session.journal.ride(
-            retried(call.n, call.index, number, failure, directive, elapsed_s=elapsed_s)
-        )
+        entry = retried(call.n, call.index, number, failure, directive, elapsed_s=elapsed_s)
+        if isinstance(directive, Retry):
+            # Stored at once: attempts and the time they took go on over a restart.
+            due_at_ms = session.services.steady.after_ms(directive.delay_s)
+            session.journal.append(msgspec.structs.replace(entry, due_at_ms=due_at_ms))
+        else:
+            session.journal.ride(entry)
 
     def _end_failed(
         self,

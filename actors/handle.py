@@ -17,6 +17,7 @@ from .inspection import (
     inspection,
 )
 from .outcome import Outcome, outcome_from_data
+from .pool import RuntimeClosed
 from .session import Session
 from .sessions import Sessions
 
@@ -66,25 +67,29 @@ class SessionHandle:
         A reader that is too slow loses events and is told how many. For a session that has ended
         and is not in memory any more, its end is the only event.
         """
-        session = self._session()
-        if session is not None:
+        while True:
+            session = await self._driven()
+            if session is None:
+                break
             async with aclosing(session.channel.events()) as events:
                 async for event in events:
                     yield event
-            return
+            if not session.parked:
+                return
         outcome = await self.outcome()
         yield ended(self.id, self._clock.wall_ms(), outcome)
 
     async def outcome(self) -> Outcome:
-        """Wait for the session to end and return how.
+        """Wait for the session to end and return how, over all the time it is parked.
 
         Raises:
             SessionOwned: another process drives it, so its end is not known here.
             Fenced: another process has taken it over meanwhile.
         """
-        session = self._session()
-        if session is not None:
+        while (session := await self._driven()) is not None:
             await session.ended.wait()
+            if session.parked:
+                continue
             if session.error is not None:
                 raise session.error
             assert session.outcome is not None  # set before `ended`
@@ -97,10 +102,34 @@ class SessionHandle:
             )
         return outcome_from_data(state.outcome)
 
+    async def _driven(self) -> Session | None:
+        """Return the session as this runtime drives it, or None where it does not.
+
+        One that is parked is waited for until somebody drives it again.
+
+        Raises:
+            RuntimeClosed: the runtime was left meanwhile.
+        """
+        pool = self._sessions.pool
+        while True:
+            session = self._session()
+            if session is not None and (self.id in pool.active or not session.parked):
+                return session
+            # Before the look at the store: it may be woken in the middle of that.
+            stirred = pool.next_life(self.id)
+            if (await self._store.head(self.id)).status != "parked":
+                pool.stirred(self.id)
+                if self.id in pool.active:
+                    continue
+                return None
+            await stirred.wait()
+            if pool.closed:
+                raise RuntimeClosed(f"session {self.id} is parked; it goes on in another runtime")
+
     async def inspect(self) -> Inspection:
         """Return where the session stands; changes nothing, works on any session of the store."""
         session = self._session()
-        if session is not None and session.outcome is None:
+        if session is not None and session.outcome is None and not session.parked:
             head = await self._store.head(self.id)
             return inspection(head, session.state, session.account.spent())
         stored = await self._store.load(self.id)

@@ -8,13 +8,17 @@ from collections.abc import Callable
 import anyio
 from msgspec import Struct
 
-from ..stores.base import SessionOwned, SessionUnknown, Store, StoreError
+from ..stores.base import HeadQuery, SessionOwned, SessionUnknown, Store, StoreError
 from ..stores.liveness import owner_is_dead
+from ..stores.records import SessionStatus
 from ..supervisor import Context
 from ..supervisor.clock import Clock
 from ..supervisor.errors import UkemiError
 from .ownership import Ownership
-from .sessions import Sessions
+from .sessions import Sessions, each_head
+from .steady import SteadyWall
+
+PARKED: frozenset[SessionStatus] = frozenset({"parked"})
 
 ADOPTED_MAX = 1000
 """Sessions looked for at a time; while there are more, the next look follows at once."""
@@ -26,6 +30,10 @@ ADOPTED_AT_ONCE = 64
 
 class Tick(Struct, frozen=True):
     """Time to look after the lease."""
+
+
+class Look(Struct, frozen=True):
+    """Time to wake what is due."""
 
 
 class Keeper:
@@ -43,6 +51,7 @@ class Keeper:
         ownership: Ownership,
         sessions: Sessions,
         raise_alert: Callable[[str], None],
+        steady: SteadyWall,
         *,
         adopts: bool = True,
     ) -> None:
@@ -53,17 +62,25 @@ class Keeper:
         self._raise_alert = raise_alert
         self._adopts = adopts
         self._refused: set[str] = set()
+        self._steady = steady
+        self._parked_here: set[str] = set()
+        self._ctx: Context[Tick | Look] | None = None
 
-    async def run(self, ctx: Context[Tick]) -> None:
+    async def run(self, ctx: Context[Tick | Look]) -> None:
         """Renew the lease three times in its length; ready once it is held."""
         await self._ownership.renew()
         ctx.ready()
         if ctx.incarnation > 1:
             # The checkpoint actor died: a session may be stored of which nobody here has heard.
             await self.adopt(frozenset({self._ownership.owner}))
+        self._ctx = ctx
+        ctx.after(0.0, Look())
+        ctx.after(self._ownership.lease_s / 3, Tick())
         while True:
+            if isinstance(await ctx.receive(), Look):
+                await self._wake_due(ctx)
+                continue
             ctx.after(self._ownership.lease_s / 3, Tick())
-            await ctx.receive()
             try:
                 await self._ownership.renew()
                 await self._take_strays()
@@ -71,6 +88,64 @@ class Keeper:
                     await self.adopt()
             except StoreError as error:
                 self._raise_alert(f"the lease could not be renewed: {error}")
+            await self._wake_due(ctx)
+            await self._look_after()
+
+    # ------------------------------------------------------------ parked sessions
+
+    def expect(self, session_id: str, due_at_ms: int) -> None:
+        """A session was parked here: look for it no later than when it is due."""
+        if not self._adopts:
+            self._parked_here.add(session_id)
+        left_s = self._steady.left_s(due_at_ms)
+        if self._ctx is not None and left_s < self._ownership.lease_s:
+            self._ctx.after(max(0.0, left_s), Look())
+
+    async def _wake_due(self, ctx: Context[Tick | Look]) -> None:
+        """Wake what is due, and come back for what will be before the next tick.
+
+        The store knows all due times, by an index; only those of the next seconds are looked at.
+        """
+        now_ms = self._steady.now_ms()
+        due: list[str] = []
+        later_ms: list[int] = []
+        try:
+            async for head in each_head(self._store, self._soon(now_ms)):
+                if head.session_id in self._refused or not self._is_ours(head.session_id):
+                    continue
+                due_at_ms = head.facts.due_at_ms or 0
+                if due_at_ms <= now_ms:
+                    due.append(head.session_id)
+                else:
+                    later_ms.append(due_at_ms)
+        except StoreError as error:
+            self._raise_alert(f"parked sessions could not be looked for: {error}")
+            return
+        for start in range(0, len(due), ADOPTED_AT_ONCE):
+            async with anyio.create_task_group() as group:
+                for session_id in due[start : start + ADOPTED_AT_ONCE]:
+                    self._parked_here.discard(session_id)
+                    group.start_soon(self._adopt_one, session_id, frozenset[str](), list[str]())
+        if later_ms:
+            ctx.after(max(0.0, self._steady.left_s(min(later_ms))), Look())
+
+    def _soon(self, now_ms: int) -> HeadQuery:
+        before_ms = now_ms + int(self._ownership.lease_s * 1000)
+        return HeadQuery(status=PARKED, due_before_ms=before_ms, limit=ADOPTED_MAX)
+
+    def _is_ours(self, session_id: str) -> bool:
+        return self._adopts or session_id in self._parked_here
+
+    async def _look_after(self) -> None:
+        """Tell those who wait for a parked session that another process drives it now."""
+        pool = self._sessions.pool
+        for session_id in pool.awaited:
+            try:
+                head = await self._store.head(session_id)
+            except StoreError:
+                continue
+            if head.status != "parked":
+                pool.stirred(session_id)
 
     async def adopt(self, dead: frozenset[str] = frozenset()) -> list[str]:
         """Take over running sessions without a living owner; returns those that were taken.

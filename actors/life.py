@@ -5,9 +5,11 @@ supervisor, another process. It ends normally at every outcome; a fault in here,
 fails, ends it abnormally, and the supervisor decides.
 """
 
+from functools import partial
 from typing import assert_never
 
 from ..stores.base import Fenced
+from ..stores.records import Woken
 from ..supervisor import Context, Timer
 from ..supervisor.errors import ErrorClass
 from ..supervisor.failure import Failure
@@ -17,9 +19,11 @@ from .dossier import Trouble, concluded
 from .events import AlertRaised
 from .model import UserMessage
 from .outcome import Completed, Outcome, Stopped, outcome_from_data
+from .parking import park, parks
+from .planning import Planning
 from .session import Session
-from .state import AskModel, Finish, Rest, RunCall, next_step
-from .work import Cut, Superseded, Work
+from .state import AskModel, FallBack, Finish, Rest, RunCall, WaitUntil, next_step
+from .work import Cut, CutOff, Superseded, Work, pause
 
 CUT_ANSWERS_MAX = 3
 """Answers in a row that end at the output limit before a person is asked."""
@@ -33,6 +37,7 @@ class Life:
         self._work = Work(session.services.timers, self._stuck)
         self._asking = Asking(session, self._work)
         self._calling = Calling(session, self._work)
+        self._planning = Planning(session)
         self._cut_answers = 0
 
     async def run(self, ctx: Context[object]) -> None:
@@ -47,8 +52,11 @@ class Life:
             outcome = None
             while outcome is None:
                 outcome = await self._step()
-            await session.end(outcome).wait()
-            session.announce(outcome)
+            if isinstance(outcome, WaitUntil):
+                await park(session, outcome.due_at_ms)
+            else:
+                await session.end(outcome).wait()
+                session.announce(outcome)
         except Fenced as error:
             # Another process drives the session now; nothing of it may happen here any more.
             session.lose(error)
@@ -80,17 +88,21 @@ class Life:
     def _stuck(self, what: str) -> None:
         self._session.services.give_up(self._session.id, what)
 
-    async def _step(self) -> Outcome | None:
-        """Take one step; an outcome ends the life."""
+    async def _step(self) -> Outcome | WaitUntil | None:
+        """Take one step; an outcome, or a long wait, ends the life."""
         session = self._session
         if session.cut is not None:
             return await self._settle_cut(session.cut)
         trouble: Trouble | None = None
         match step := next_step(session.state):
             case AskModel():
-                trouble = await self._asking.ask()
+                trouble = self._planning.look() or await self._asking.ask()
             case RunCall():
                 trouble = await self._calling.run(step)
+            case WaitUntil():
+                return await self._wait(step)
+            case FallBack():
+                return await self._fall_back(step)
             case Finish():
                 return await self._finish(step)
             case Rest():
@@ -100,6 +112,11 @@ class Life:
                 assert_never(step)
         if trouble is None:
             return None
+        way = self._planning.way_out(trouble)
+        if way is not None:
+            await self._calling.settle_open("the plan was given up")
+            await self._planning.take(way, trouble)
+            return None
         session.ending = not trouble.inherited
         await self._calling.settle_open("the session is handed over to a person")
         if trouble.inherited and isinstance(session.state.conversation.last, UserMessage):
@@ -107,6 +124,39 @@ class Life:
             return None
         self._raise_alert(trouble)
         return session.handed_over(trouble)
+
+    async def _wait(self, step: WaitUntil) -> WaitUntil | None:
+        """Wait for what an earlier life began to wait for, here or in the store."""
+        session = self._session
+        left_s = session.services.steady.left_s(step.due_at_ms)
+        if parks(session, left_s):
+            return step
+        if left_s > 0:
+            await pause(self._work, left_s)
+        if session.cut is None:
+            session.journal.ride(Woken(step.due_at_ms))
+        return None
+
+    async def _fall_back(self, step: FallBack) -> Outcome | None:
+        """Wait for the agent that took the task over; its sub-session is found, or started."""
+        session = self._session
+        child = f"{session.id}.{step.n}"
+        task = self._planning.fallback_task(step)
+        try:
+            outcome = await self._work.run(
+                partial(session.services.subsession, session.id, child, step.agent, task, None),
+                what=f"fallback {step.agent}",
+            )
+        except CutOff:
+            return None  # settled at the next step
+        ended = self._planning.fallback_ended(step, outcome)
+        if session.state.fallback is None:
+            # The user has spoken meanwhile: the session goes on with that, and knows of this.
+            text = ended.answer if isinstance(ended, Completed) else "; ".join(ended.tried)
+            self._asking.note(f"The agent {step.agent} had the task: {text}", about="fallback")
+            return None
+        session.ending = True
+        return session.handed_over(ended) if isinstance(ended, Trouble) else ended
 
     def _raise_alert(self, trouble: Trouble) -> None:
         """Say that somebody has to mend something, once for all sessions that meet it."""

@@ -28,7 +28,7 @@ from ..supervisor.exits import ExitReason
 from ..supervisor.policy import RestartPolicy
 from .accounts import Book
 from .dossier import Trouble
-from .events import CallStuck, SessionRestarted
+from .events import AlertRaised, CallStuck, SessionRestarted
 from .life import Life
 from .retention import ROWS_MIN, retain
 from .services import Services
@@ -37,6 +37,9 @@ from .work import Cut
 
 TIDY_S_MAX = 4.0
 """Seconds that applying the retention may keep a runtime from being left."""
+
+ALERT_EVERY_S = 60.0
+"""Seconds between alerts about sessions of one agent that die."""
 
 NEVER_RESTARTED = frozenset({ErrorClass.PERMISSION_DENIED, ErrorClass.CANCELLED})
 
@@ -60,7 +63,8 @@ class Pool:
         self._supervisor = supervisor
         self._restarts: tuple[RestartPolicy, RestartTable] | None = None
         self.active: dict[str, Session] = {}
-        self.closing = False
+        self.closing = self.closed = False
+        self._awaited: dict[str, anyio.Event] = {}
 
     def specs(self) -> Iterable[ChildSpec]:
         """The children of the supervisor at each of its starts: every active session."""
@@ -69,6 +73,7 @@ class Pool:
     def activate(self, session: Session) -> None:
         """Drive a session from here on; its parent, where that is active too, takes it along."""
         self.active[session.id] = session
+        self.stirred(session.id)
         parent = self.active.get(session.facts.parent or "")
         if parent is not None:
             parent.children.add(session.id)
@@ -111,10 +116,16 @@ class Pool:
         session.lives += 1
         if session.lives > 1:
             await self._recover(session)
-        if session.outcome is None and session.error is None:
+        if session.state.status == "parked" and session.lives > 1:
+            session.parked = True  # the last life died between storing that and telling it
+            session.ended.set()
+        if session.outcome is None and session.error is None and not session.parked:
             await Life(session).run(ctx)
-        await self._tidy(session)
+        if not session.parked:
+            await self._tidy(session)
         self._retire(session)
+        if session.parked and session.facts.due_at_ms is not None:
+            self._services.parked(session.id, session.facts.due_at_ms)
 
     async def _recover(self, session: Session) -> None:
         """Store what the last life could not, before anything else happens."""
@@ -176,6 +187,10 @@ class Pool:
         session = self.active.get(session_id)
         if session is None or self.closing:
             return
+        agent = session.installed.name
+        text = f"agent {agent}: sessions die: {describe(reason)} (first: session {session_id})"
+        if self._services.alerts.due(f"restarts {agent}", text, ALERT_EVERY_S):
+            session.emit(AlertRaised(session_id=session_id, at_ms=session.now_ms(), text=text))
         self.start_aside(f"{session_id}!", partial(self._bury, session, reason))
 
     async def _bury(self, session: Session, reason: ExitReason, ctx: Context[object]) -> None:
@@ -197,8 +212,28 @@ class Pool:
         session.announce(outcome)
         self._retire(session)
 
+    # ------------------------------------------------------------ waiting for parked ones
+
+    @property
+    def awaited(self) -> list[str]:
+        """Parked sessions whose next life, or whose end, somebody waits for."""
+        return list(self._awaited)
+
+    def next_life(self, session_id: str) -> anyio.Event:
+        """Return what is set once the session is driven again, here or elsewhere."""
+        return self._awaited.setdefault(session_id, anyio.Event())
+
+    def stirred(self, session_id: str) -> None:
+        """A parked session is parked no more, whoever drives it; nobody waits for that now."""
+        event = self._awaited.pop(session_id, None)
+        if event is not None:
+            event.set()
+
     def close(self) -> None:
         """The runtime is gone: tell whoever still waits for a session of it."""
+        self.closed = True
+        for session_id in self.awaited:
+            self.stirred(session_id)
         for session in tuple(self.active.values()):
             if not session.ended.is_set():
                 session.lose(

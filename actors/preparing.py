@@ -2,6 +2,7 @@
 
 import hashlib
 
+import msgspec
 from msgspec import Struct
 
 from ..stores.records import CallState
@@ -15,7 +16,7 @@ from .closing import closed_resource
 from .conversation import Turn
 from .dossier import Trouble, alert_of, over_budget
 from .session import Session
-from .state import CallEntry
+from .state import CallEntry, Wait
 from .tools import AnyTool
 from .wording import INTERRUPTED, INTERRUPTED_SAFE, cleaned, failed, not_started
 
@@ -34,6 +35,8 @@ class Prepared(Struct, frozen=True, kw_only=True):
     digest: str
     key: str | None
     attempt: int
+    elapsed_s: float = 0.0
+    """Seconds since the first attempt, where earlier lives made it and waited."""
 
     @property
     def step(self) -> str:
@@ -65,6 +68,9 @@ class Preparing:
     def prepare(self, turn: Turn, index: int) -> Prepared | Ended:
         """Return the call ready to run, or its result where it must not run."""
         n = turn.answered.n
+        wait = self._session.state.waits.get((n, index))
+        if wait is not None and not wait.begun:
+            return self._waited(n, index, turn, wait)
         intent = self._session.state.ledger.get((n, index))
         if intent is None and turn.answered.ledger:
             return self._fresh(n, index, turn)
@@ -74,6 +80,9 @@ class Preparing:
         """Return the result of an open call that will not run (any more)."""
         call = turn.answered.calls[index]
         named = (turn.answered.n, index)
+        wait = self._session.state.waits.get(named)
+        if wait is not None and not wait.begun:
+            return given_up(wait, why)
         intent = self._session.state.ledger.get(named)
         unbegun = intent is None or self._session.never_began(named)
         if not began and unbegun and turn.answered.ledger:
@@ -82,6 +91,15 @@ class Preparing:
         safe = call.name in toolbox and toolbox.get(call.name).marks.safe_to_retry
         # What has begun here and has no result yet has not come back.
         return interrupted(intent.digest if intent else "", safe=safe, still_running=began)
+
+    def _waited(self, n: int, index: int, turn: Turn, wait: Wait) -> Prepared | Ended:
+        """Make the next attempt of a call whose last one certainly may be repeated."""
+        if not wait.ready:
+            return given_up(wait, "the user has spoken; call again if it is still needed")
+        fresh = self._fresh(n, index, turn)
+        if isinstance(fresh, Ended):
+            return fresh
+        return msgspec.structs.replace(fresh, attempt=wait.number + 1, elapsed_s=wait.elapsed_s)
 
     # ------------------------------------------------------------ a call nobody began
 
@@ -310,6 +328,18 @@ def _state(failure: Failure, traits: Traits, directive: Directive, *, ran: bool)
 
 def _book_correction(session: Session) -> Refusal | None:
     return session.account.take(INDEX["corrections"])
+
+
+def given_up(wait: Wait, why: str) -> Ended:
+    """Return the result of a call that failed in passing and is not repeated any more."""
+    content = f"error ({wait.error_class}): {wait.message}\nNot tried again: {why}."
+    return Ended(
+        content=content,
+        state="failed",
+        error_class=wait.error_class,
+        attempts=wait.number,
+        elapsed_s=wait.elapsed_s,
+    )
 
 
 def interrupted(

@@ -47,7 +47,7 @@ from ..supervisor.ids import Ids, RandomIds
 from ..supervisor.policy import Policies, Policy
 from ..supervisor.policy_file import load_policy
 from .accounts import Book, BudgetActor
-from .agent import Agent, InstalledAgent
+from .agent import Agent, InstalledAgent, check_fallbacks
 from .alerts import Alerts
 from .budget import Budget
 from .bus import log_event
@@ -64,6 +64,7 @@ from .secrets import Mask
 from .services import Services
 from .session import Session
 from .sessions import Sessions, each_head
+from .steady import SteadyWall
 from .threads import LateOutcome, RunningThread, Threads
 from .upstreams import Upstreams
 
@@ -166,6 +167,7 @@ class Runtime:
             self._ownership,
             self._open_sessions,
             self._alert,
+            services.steady,
             adopts=self._adopts,
         )
         await self._store.open()
@@ -266,6 +268,8 @@ class Runtime:
             mask=Mask(self._secrets.values()),
             subsession=self._subsession,
             late=self._late,
+            steady=SteadyWall(self._clock),
+            parked=self._parked,
             give_up=self._give_up_body,
         )
 
@@ -441,6 +445,10 @@ class Runtime:
             await self.resume(session_id) if head.status == "running" else self.session(session_id)
         )
 
+    def _parked(self, session_id: str, due_at_ms: int) -> None:
+        if self._keeper is not None:
+            self._keeper.expect(session_id, due_at_ms)
+
     def _give_up_body(self, session_id: str, what: str) -> None:
         self._alert(f"session {session_id}: {what} does not end and was left behind")
         self._sessions_here.pool.give_up_body(session_id, what)
@@ -479,7 +487,7 @@ def install(agents: Sequence[Agent], secrets: Mapping[str, str]) -> dict[str, In
     """Return the agents by name.
 
     Raises:
-        UsageError: two share a name, or one is no Agent.
+        UsageError: two share a name, one is no Agent, or a fallback leads nowhere.
     """
     installed: dict[str, InstalledAgent] = {}
     if isinstance(agents, Agent):
@@ -490,4 +498,5 @@ def install(agents: Sequence[Agent], secrets: Mapping[str, str]) -> dict[str, In
         if agent.name in installed:
             raise UsageError(f"two agents are called {agent.name!r}; give one another name")
         installed[agent.name] = InstalledAgent(agent, secrets)
+    check_fallbacks(installed)
     return installed

@@ -16,6 +16,7 @@ from .checkpoint import CheckpointActor
 from .outcome import Outcome
 from .ownership import Ownership
 from .secrets import Mask
+from .steady import SteadyWall
 from .threads import LateOutcome, Threads
 from .upstreams import Upstreams
 
@@ -40,5 +41,8 @@ class Services(Struct, kw_only=True):
     mask: Mask
     subsession: SubSessions
     late: Callable[[LateOutcome], None]
+    steady: SteadyWall
+    parked: Callable[[str, int], None]
+    """Told session and due time of each that was parked here."""
     give_up: Callable[[str, str], None]
     """Told session and body when a body does not end: the session goes on without it."""

@@ -69,6 +69,7 @@ class Session:
         self.error: UkemiError | None = None
         self.ended = anyio.Event()
         self.retired = anyio.Event()
+        self.parked = False
         self.ending = False
         self.began: set[CallId] = set()
         self.intended: set[CallId] = set()
@@ -180,6 +181,7 @@ class Session:
         self.facts = msgspec.structs.replace(
             self.facts,
             updated_at_ms=self.now_ms(),
+            due_at_ms=None,
             reason=None if isinstance(outcome, Completed) else outcome.reason,
             spent=spent,
         )
@@ -191,6 +193,13 @@ class Session:
         """This process drives the session no more, and does not know how it will end."""
         self.error = error
         self.journal.abandon(error)
+        self.channel.close()
+        self.ended.set()
+
+    def rest(self, event: Event) -> None:
+        """The session is parked; whoever waits for it waits for its next life, or another's."""
+        self.parked = True
+        self.emit(event)
         self.channel.close()
         self.ended.set()
 

@@ -17,12 +17,12 @@ from ..stores.base import (
     StoreFailed,
 )
 from ..stores.liveness import owner_is_dead
-from ..stores.records import JournalEntry, Noted, Opened, Said, Spent, encode_row
+from ..stores.records import JournalEntry, Noted, Opened, Said, Spent, Woken, encode_row
 from ..supervisor.errors import UsageError
 from .accounts import NOTHING, Book
 from .agent import InstalledAgent
 from .budget import Account, Budget, budget_from
-from .events import SessionResumed, SessionStarted
+from .events import SessionResumed, SessionStarted, SessionWoken
 from .inspection import entries_of, fold
 from .journal import Acknowledgement
 from .outcome import outcome_from_data
@@ -215,16 +215,16 @@ class Sessions:
         session.ended.set()
         return session
 
-    async def _awake(self, session_id: str) -> Session:
+    async def _awake(self, session_id: str, by: str = "message") -> Session:
         """Return a session that takes entries: the active one, or one just loaded."""
         while (session := self.active.get(session_id)) is not None:
             if session.takes_messages:
                 return session
             # It is ending: wait until it has let go, then take it up again.
             await session.retired.wait()
-        return await self._load(session_id, frozenset())
+        return await self._load(session_id, frozenset(), by)
 
-    async def _load(self, session_id: str, dead: frozenset[str]) -> Session:
+    async def _load(self, session_id: str, dead: frozenset[str], by: str = "due") -> Session:
         services = self._services
         head = await services.store.head(session_id)
         installed = self.installed(head.facts.agent)
@@ -262,7 +262,16 @@ class Sessions:
         session.emit(
             SessionResumed(session_id=session_id, at_ms=session.now_ms(), counter=state.counter)
         )
+        if state.status == "parked":
+            self._woken(session, by)
         return session
+
+    def _woken(self, session: Session, by: str) -> None:
+        """Note that a parked session goes on, and which of its waits have ended."""
+        due_at_ms = session.facts.due_at_ms or 0
+        is_due = self._services.steady.left_s(due_at_ms) <= 0
+        session.journal.ride(Woken(due_at_ms if is_due else 0))
+        session.emit(SessionWoken(session_id=session.id, at_ms=session.now_ms(), by=by))
 
     async def _parent_first(self, parent: str, dead: frozenset[str]) -> None:
         """A sub-session lives within the limits of its parent, so that account must be open."""
@@ -313,7 +322,7 @@ class Sessions:
             async with self._lock(session_id):
                 session = self.active.get(session_id)  # somebody else was faster
                 if session is None:
-                    session = await self._load(session_id, frozenset())
+                    session = await self._load(session_id, frozenset(), "cancel")
                     if session.state.status in ("completed", "stopped"):
                         return await self._put_back(session)
                     self.pool.activate(session)

@@ -12,26 +12,37 @@ from ..stores.records import (
     Answered,
     Booked,
     Ended,
+    FellBack,
     Intended,
     JournalEntry,
     Late,
     Noted,
     Opened,
+    Parked,
+    Progressed,
+    Restarted,
     Resulted,
     Retried,
     Said,
     SessionStatus,
     Spent,
     ToolCall,
+    Woken,
 )
 from ..supervisor.errors import ErrorClass
-from .conversation import Conversation
+from ..supervisor.repetition import Call, Trail
+from ..supervisor.repetition import Step as Repeated
+from .conversation import Conversation, Turn
 from .model import AssistantMessage, NoteMessage, UserMessage
 
 CallId = tuple[int, int]
 """A call's identity in its session: number of the assistant message, index in it."""
 
 INVALID_ARGUMENT = ErrorClass.INVALID_ARGUMENT.value
+UNFINISHED = frozenset({"running", "parked"})
+
+RAN = frozenset({"succeeded", "failed"})
+"""How calls end whose body ran, and of whose result there is no doubt."""
 CONCLUDE = "conclude:"
 """Begins what a note is about where the model's own request was refused; its class follows."""
 
@@ -39,6 +50,34 @@ PERSON = "person"
 """Who answered a doubt, where somebody looked."""
 
 REJECTIONS = frozenset({ErrorClass.BUSINESS_REJECTED.value, ErrorClass.CONTENT_REFUSED.value})
+
+
+MODEL: CallId = (0, -1)
+"""Stands for the model's request among the waits."""
+
+
+class Wait(Struct):
+    """An attempt failed in passing, and the next is not due before ``due_at_ms``.
+
+    ``number`` attempts were made, and ``elapsed_s`` seconds will have passed then. ``begun``: the
+    next attempt has its intent. ``ready``: the time has come. ``spoken``: the user has said
+    something meanwhile. ``asked``: the wait is the other side's own.
+    """
+
+    due_at_ms: int
+    number: int
+    elapsed_s: float
+    error_class: str
+    message: str = ""
+    asked: bool = False
+    begun: bool = False
+    ready: bool = False
+    spoken: bool = False
+
+    @property
+    def open(self) -> bool:
+        """Whether it still has to be waited."""
+        return not (self.begun or self.ready or self.spoken)
 
 
 class CallEntry(Struct):
@@ -83,6 +122,13 @@ class SessionState:
         self.refusal: Refused | None = None
         self.finish = "stop"
         self.notes: set[str] = set()
+        self.trail = Trail()
+        self.task_counter = 0
+        self.restarts = 0
+        self.fallback: FellBack | None = None
+        self.progress: str | None = None
+        self.waits: dict[CallId, Wait] = {}
+        self._changed: set[CallId] = set()
 
     @property
     def in_doubt(self) -> dict[CallId, CallEntry]:
@@ -103,6 +149,8 @@ class SessionState:
             case Answered():
                 self._count(entry.n)
                 self.finish = entry.finish
+                if self.waits:
+                    self.waits.pop(MODEL, None)
                 self.conversation.answer(entry)
             case Intended():
                 self._intended(entry)
@@ -110,6 +158,7 @@ class SessionState:
                 self._late(entry)
             case Ended():
                 self.status, self.outcome, self.spent = entry.status, entry.outcome, entry.spent
+                self.waits.clear()
             case Booked():
                 self.spent = entry.spent
             case Opened():
@@ -122,8 +171,20 @@ class SessionState:
                 if entry.about.startswith(CONCLUDE):
                     self._concluded(entry.about.removeprefix(CONCLUDE))
                 self.conversation.say(NoteMessage(entry.text), entry.n)
+            case Progressed():
+                self.progress = entry.digest
+                self.trail.progress(self.conversation.last_mark)
+            case Restarted():
+                self._restarted(entry)
+            case FellBack():
+                self._count(entry.n)
+                self.fallback = entry
+            case Parked():
+                self.status, self.spent = "parked", entry.spent
+            case Woken():
+                self._woken(entry)
             case Retried():
-                pass  # a record for people; the attempt count is in the intent and the result
+                self._retried(entry)
 
     def _count(self, n: int) -> None:
         self.next_n = max(self.next_n, n + 1)
@@ -131,7 +192,10 @@ class SessionState:
     def _said(self, entry: Said) -> None:
         self._count(entry.n)
         self.conversation.say(UserMessage(entry.text), entry.n)
-        if self.status != "running":
+        for named, wait in self.waits.items():
+            # The other side's own wait is kept for the model; a call is given up instead.
+            wait.spoken = wait.spoken or named != MODEL or not wait.asked
+        if self.status not in UNFINISHED:
             # It had ended, and a person has said to go on: a new trajectory. What was said in the
             # middle of one opens nothing that was refused in it.
             self.rejected.clear()
@@ -140,6 +204,37 @@ class SessionState:
         self.status, self.outcome = "running", None
         self.concluding = False
         self.corrections.clear()
+        self.restarts, self.fallback = 0, None
+        self.task_counter = self.conversation.last_mark
+        self.trail = Trail(self.task_counter)
+
+    def _retried(self, entry: Retried) -> None:
+        named = MODEL if entry.index < 0 else (entry.n, entry.index)
+        if entry.due_at_ms is None or entry.directive != "retry":
+            self.waits.pop(named, None)
+            return
+        self.waits[named] = Wait(
+            entry.due_at_ms,
+            entry.number,
+            entry.elapsed_s + entry.wait_s,
+            entry.error_class,
+            entry.message,
+            entry.retry_after is not None,
+        )
+
+    def _woken(self, entry: Woken) -> None:
+        self.status = "running"
+        for wait in self.waits.values():
+            wait.ready = wait.ready or wait.due_at_ms <= entry.due_at_ms
+
+    def _restarted(self, entry: Restarted) -> None:
+        """Go back to a checkpoint; what was done since, and the doubts about it, stay."""
+        self._count(entry.n)
+        self.conversation.rewind(entry.counter)
+        self.conversation.say(NoteMessage(entry.hint), entry.n)
+        self.restarts += 1
+        self.corrections.clear()
+        self.trail = Trail(entry.counter)
 
     def _intended(self, entry: Intended) -> None:
         asked = self.conversation.asked(entry.n, entry.index)
@@ -150,16 +245,26 @@ class SessionState:
             entry.attempt,
             asked.arguments if asked else "{}",
         )
+        wait = self.waits.get((entry.n, entry.index))
+        if wait is not None:
+            wait.begun = True
 
     def _resulted(self, entry: Resulted) -> None:
         call = (entry.n, entry.index)
-        asked = self.conversation.asked(entry.n, entry.index)
-        if asked is None or not self.conversation.result(entry):
+        turn = self.conversation.turn(entry.n)
+        if turn is None or not self.conversation.result(entry):
             return
+        asked = turn.answered.calls[entry.index]
         self._count_correction(asked.name, entry)
         self.counter = max(self.counter, entry.counter)
         self.spent = entry.spent
+        if entry.state == "succeeded" and call in self.ledger:
+            self._changed.add(call)  # only writes have an intent
         self._ledger_result(call, asked, entry)
+        if self.waits:
+            self.waits.pop(call, None)
+        if not turn.missing:
+            self._stepped(turn)
         if entry.error_class in REJECTIONS:
             self._concluded(entry.error_class)
             self.refusal = Refused(call, asked.name, asked.arguments, entry.content)
@@ -184,6 +289,23 @@ class SessionState:
                 self.corrections[tool] = (1, last)
             else:
                 del self.corrections[tool]
+
+    def _stepped(self, turn: Turn) -> None:
+        """All calls of a message have their results: one more step on the trail."""
+        calls: list[Call] = []
+        corrected = False
+        for index, (asked, result) in enumerate(
+            zip(turn.answered.calls, turn.results, strict=True)
+        ):
+            assert result is not None  # none is missing
+            if result.error_class == INVALID_ARGUMENT:
+                corrected = True
+            elif result.state in RAN:
+                changed = (turn.answered.n, index) in self._changed
+                failed = result.state == "failed"
+                calls.append(Call(asked.name, asked.arguments, result.content, changed, failed))
+        self._changed.clear()
+        self.trail.follow(Repeated(tuple(calls), turn.counter, corrected))
 
     def _ledger_result(self, call: CallId, asked: ToolCall, entry: Resulted) -> None:
         if entry.state != "in_doubt":
@@ -231,6 +353,20 @@ class RunCall(Struct, frozen=True):
     ledgered: bool
 
 
+class WaitUntil(Struct, frozen=True):
+    """The next attempt of a call, or of the model request, is not due before this time."""
+
+    due_at_ms: int
+
+
+class FallBack(Struct, frozen=True):
+    """The plan has failed and another agent has the task: wait for its sub-session."""
+
+    n: int
+    agent: str
+    why: str
+
+
 class Finish(Struct, frozen=True):
     """The model has answered; ``finish`` is how its message ended."""
 
@@ -242,22 +378,35 @@ class Rest(Struct, frozen=True):
     """Nothing to do until somebody says something."""
 
 
-Step = AskModel | RunCall | Finish | Rest
+Step = AskModel | RunCall | WaitUntil | FallBack | Finish | Rest
 
 
 def next_step(state: SessionState) -> Step:
     """Return what a session does next, from its stored state alone."""
-    if state.status != "running":
+    if state.status not in UNFINISHED:
         return Rest()
     if state.conversation.open:
         turn = state.conversation.open[0]
+        waiting = _waiting(state, turn) if state.waits else None
+        if waiting is not None:
+            return waiting
         index = turn.results.index(None)
         n = turn.answered.n
         call = turn.answered.calls[index]
         return RunCall(n, index, call, state.ledger.get((n, index)), turn.answered.ledger)
+    if state.fallback is not None:
+        return FallBack(state.fallback.n, state.fallback.agent, state.fallback.why)
     last = state.conversation.last
     if last is None:
         return Rest()
     if isinstance(last, AssistantMessage):
         return Finish(last.text, state.finish)
-    return AskModel()
+    wait = state.waits.get(MODEL)
+    return WaitUntil(wait.due_at_ms) if wait is not None and wait.open else AskModel()
+
+
+def _waiting(state: SessionState, turn: Turn) -> WaitUntil | None:
+    """Calls of one message go on together, once the last of them is due."""
+    n = turn.answered.n
+    due = [wait.due_at_ms for (at, _), wait in state.waits.items() if at == n and wait.open]
+    return WaitUntil(max(due)) if due else None

@@ -1,6 +1,7 @@
 """A session's journal, one line an entry. Pure."""
 
 import json
+from datetime import UTC, datetime
 from typing import Any, assert_never
 
 import msgspec
@@ -9,14 +10,19 @@ from ..stores.records import (
     Answered,
     Booked,
     Ended,
+    FellBack,
     Intended,
     JournalEntry,
     Late,
     Noted,
     Opened,
+    Parked,
+    Progressed,
+    Restarted,
     Resulted,
     Retried,
     Said,
+    Woken,
 )
 from .answers import outcome_line, status_colour
 from .stored import Numbered
@@ -45,9 +51,9 @@ def _colour(entry: JournalEntry) -> Colour | None:
             return _STATE_COLOURS.get(entry.state)
         case Ended():
             return status_colour(entry.status)
-        case Retried() | Late():
+        case Retried() | Late() | Restarted() | FellBack():
             return "yellow"
-        case Noted() | Booked() | Opened():
+        case Noted() | Booked() | Opened() | Progressed() | Parked() | Woken():
             return "grey"
         case _:
             return None
@@ -76,10 +82,31 @@ def entry_words(entry: JournalEntry) -> str:
             return _retried(entry)
         case Ended():
             return outcome_line(entry.outcome)
+        case Restarted():
+            return f"{entry.n} begins again at checkpoint {entry.counter}: {entry.hint}"
+        case FellBack():
+            return f"{entry.n} {entry.agent} takes over: {entry.why}"
+        case Progressed() | Parked() | Woken():
+            return _changed(entry)
         case Booked(spent):
             return f"{duration(spent.seconds)}, {amount(spent.tokens)} tokens so far"
         case _:
             assert_never(entry)
+
+
+def _changed(entry: Progressed | Parked | Woken) -> str:
+    match entry:
+        case Progressed(digest):
+            return f"the agent's progress changed ({digest[:8]})"
+        case Parked(due_at_ms):
+            return f"parked until {when(due_at_ms)}"
+        case Woken(due_at_ms):
+            return f"waits up to {when(due_at_ms)} have ended"
+
+
+def when(at_ms: int) -> str:
+    """Return a time of the wall clock, in UTC."""
+    return datetime.fromtimestamp(at_ms / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
 
 
 def _answered(entry: Answered) -> str:

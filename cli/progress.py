@@ -31,10 +31,14 @@ from ..actors.events import (
     RetryScheduled,
     SessionCompleted,
     SessionHandedOver,
+    SessionParked,
     SessionRestarted,
     SessionResumed,
     SessionStarted,
     SessionStopped,
+    SessionWoken,
+    TrajectoryFellBack,
+    TrajectoryRestarted,
     UpstreamHeld,
 )
 from .answers import detail_words
@@ -62,6 +66,10 @@ def event_words(event: Event) -> tuple[str, Colour | None] | None:
             return f"user: {event.text}", "bold"
         case SessionStarted() | SessionResumed() | SessionRestarted():
             return _session_words(event)
+        case SessionParked() | SessionWoken():
+            return _parking_words(event)
+        case TrajectoryRestarted() | TrajectoryFellBack():
+            return _planning_words(event)
         case SessionCompleted():
             return "completed", "green"
         case SessionHandedOver():
@@ -113,6 +121,20 @@ def _session_words(
             return f"resumed at checkpoint {event.counter}", "bold"
         case SessionRestarted():
             return f"restarted: {event.reason}", "yellow"
+
+
+def _parking_words(event: SessionParked | SessionWoken) -> tuple[str, Colour | None]:
+    if isinstance(event, SessionWoken):
+        return f"woken ({event.by})", "bold"
+    return f"parked for {duration(max(0, event.due_at_ms - event.at_ms) / 1000)}", "grey"
+
+
+def _planning_words(
+    event: TrajectoryRestarted | TrajectoryFellBack,
+) -> tuple[str, Colour | None]:
+    if isinstance(event, TrajectoryFellBack):
+        return f"no progress, agent {event.agent} takes over: {event.why}", "yellow"
+    return f"no progress, begins again at checkpoint {event.counter}: {event.why}", "yellow"
 
 
 def _warning_words(

@@ -174,7 +174,8 @@ class Retried(Entry, frozen=True, tag="retry"):
 
     ``index`` is -1 for a model request. ``directive`` is what followed: another attempt after
     ``wait_s`` seconds (retry), or the end of the attempts, for the reason in ``detail``.
-    ``retry_after`` is the wait that the other side asked for, in seconds.
+    ``retry_after`` is the wait that the other side asked for, in seconds. ``due_at_ms``: when the next
+    attempt is due, on the wall clock; the wait goes on over a restart.
     """
 
     n: int
@@ -188,6 +189,44 @@ class Retried(Entry, frozen=True, tag="retry"):
     detail: str = ""
     retry_after: float | None = None
     evidence: tuple[str, ...] = ()
+    due_at_ms: int | None = None
+
+
+class Restarted(Entry, frozen=True, tag="restart"):
+    """The trajectory began again at a checkpoint: the model sees the conversation up to there, what
+    a person or the runtime said since, and ``hint``. The branch that was left stays in the journal;
+    what its calls did stays done."""
+
+    n: int
+    counter: int
+    hint: str
+
+
+class FellBack(Entry, frozen=True, tag="fallback"):
+    """Another agent takes the task over, in a sub-session named after ``n``; ``why`` the plan failed."""
+
+    n: int
+    agent: str
+    why: str = ""
+
+
+class Progressed(Entry, frozen=True, tag="progress"):
+    """What the agent's own ``progress`` function returned has changed; only its digest is kept."""
+
+    digest: str
+
+
+class Parked(Entry, frozen=True, tag="parked"):
+    """The session waits in the store alone, until this time on the wall clock."""
+
+    due_at_ms: int
+    spent: Spent = Spent()
+
+
+class Woken(Entry, frozen=True, tag="woken"):
+    """Waits that are due at ``due_at_ms`` or before have ended."""
+
+    due_at_ms: int
 
 
 class Ended(Entry, frozen=True, tag="end"):
@@ -208,7 +247,21 @@ class Booked(Entry, frozen=True, tag="spent"):
 
 
 JournalEntry = (
-    Opened | Said | Noted | Answered | Intended | Resulted | Late | Retried | Ended | Booked
+    Opened
+    | Said
+    | Noted
+    | Answered
+    | Intended
+    | Resulted
+    | Late
+    | Retried
+    | Restarted
+    | FellBack
+    | Progressed
+    | Parked
+    | Woken
+    | Ended
+    | Booked
 )
 
 _encoder = msgspec.msgpack.Encoder()

@@ -139,7 +139,9 @@ class PlanningPolicy(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     """When an agent is held to make no progress, and what follows before a person is asked.
 
     Attributes:
-        repeats_max: equal rounds, results included, of a cycle of one to four steps.
+        repeats_max: equal rounds, results included, of a cycle of one to four steps. What succeeds
+            each time may be waiting for something, so this is not low.
+        failing_repeats_max: the same for a cycle in which a call fails each time.
         near_repeats_max: the same where arguments are nearly equal; see `find_loop`.
         idle_steps_max: steps in a row without a change of state, for an agent that can change it.
         restarts_max: how often one trajectory begins again, with a hint, before anything else.
@@ -148,15 +150,16 @@ class PlanningPolicy(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         hint: what the model is told then, besides what the runtime knows.
     """
 
-    repeats_max: int | None = 3
-    near_repeats_max: int | None = 5
+    repeats_max: int | None = 10
+    failing_repeats_max: int | None = 3
+    near_repeats_max: int | None = 12
     idle_steps_max: int | None = 40
     restarts_max: int = 0
     restart_from: Literal["loop", "task"] = "loop"
     hint: str = ""
 
     def __post_init__(self) -> None:
-        for name in ("repeats_max", "near_repeats_max"):
+        for name in ("repeats_max", "failing_repeats_max", "near_repeats_max"):
             value = getattr(self, name)
             if value is not None and value < 2:
                 raise ValueError(f"{name}={value} must be at least 2: once is no repetition")

@@ -15,7 +15,8 @@ is written do not count. They are *nearly the same* if in addition the following
 
 Every other difference counts, any other number above all: a page, an offset, a line or an id says
 *where* to look, and going through such places is work even where each of them answers the same.
-Nearly the same steps are a loop only where no write of them succeeded, and have a higher limit.
+Nearly the same steps are a loop only where no write of them succeeded, and have a limit of their
+own. A cycle in which a call fails each time has a lower one: what succeeds may be waiting.
 """
 
 import json
@@ -51,13 +52,14 @@ Likeness = Literal["same", "near", "different"]
 class Call(Struct, frozen=True):
     """One call whose body ran: the arguments as JSON text, and the result as the model saw it.
 
-    ``changed``: it is a write and succeeded.
+    ``changed``: it is a write and succeeded. ``failed``: its result was an error.
     """
 
     tool: str
     arguments: str
     result: str
     changed: bool = False
+    failed: bool = False
 
 
 class Step(Struct, frozen=True):
@@ -160,12 +162,19 @@ class Trail:
     def loop(self, policy: PlanningPolicy) -> Loop | None:
         """Return the loop the trajectory is in; the shortest where there are several."""
         for at in range(PERIOD_MAX):
-            if _reached(self._same[at], at + 1, policy.repeats_max):
+            if self._same[at] and _reached(self._same[at], at + 1, self._limit(at + 1, policy)):
                 return self._found(at, self._same[at], near=False)
         for at in range(PERIOD_MAX):
-            if _reached(self._near[at], at + 1, policy.near_repeats_max):
+            # Where all of them are the same, the other limits have been asked.
+            merely_near = self._near[at] > self._same[at]
+            if merely_near and _reached(self._near[at], at + 1, policy.near_repeats_max):
                 return self._found(at, self._near[at], near=True)
         return None
+
+    def _limit(self, period: int, policy: PlanningPolicy) -> int | None:
+        failing = any(call.failed for step in self._recent[-period:] for call in step.calls)
+        limits = (policy.repeats_max, policy.failing_repeats_max if failing else None)
+        return min((each for each in limits if each is not None), default=None)
 
     def _found(self, at: int, run: int, *, near: bool) -> Loop:
         period = at + 1

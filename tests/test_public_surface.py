@@ -56,8 +56,9 @@ SessionUnknown StoreError StoreFailed StoreUnusable
 ACTORS = """
 AlertRaised AssistantMessage BreakerClosed BreakerHalfOpen BreakerOpened BudgetSoft CallFinished CallLate CallStarted CallStuck
 CheckpointStored Event EventsDropped Message MessageReceived ModelAnswered ModelAsked
-ModelPiece ModelSuperseded NoteMessage RetryScheduled SessionCompleted SessionHandedOver SessionRestarted
-SessionResumed SessionStarted SessionStopped ToolCall ToolMessage ToolSchema UpstreamHeld Usage UserMessage event_to_data
+ModelPiece ModelSuperseded NoteMessage RetryScheduled SessionCompleted SessionHandedOver SessionParked SessionRestarted
+SessionResumed SessionStarted SessionStopped SessionWoken StepFacts ToolCall
+ToolMessage ToolSchema TrajectoryFellBack TrajectoryRestarted UpstreamHeld Usage UserMessage event_to_data
 """
 MODELS = """
 AnswerError AnthropicModel Hang OpenAIModel Pieces Reply Script ScriptExhausted ScriptedModel call

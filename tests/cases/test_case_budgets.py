@@ -2,7 +2,7 @@
 
 import anyio
 import pytest
-from sessions import agent, answers, assert_paired, ended, results, run_one
+from sessions import PATIENT, agent, answers, assert_paired, ended, results, run_one
 
 from ukemi import Agent, Budget, Completed, HandedOver, PermissionDenied, Prices, Runtime, tool
 from ukemi.actors.accounts import Book
@@ -37,7 +37,7 @@ class TestBU01:
     async def run(self, store: MemoryStore, *, overlap: bool) -> tuple[Notes, Runtime, HandedOver]:
         notes = Notes()
         of = notes.agent(overlap=overlap)
-        async with Runtime(store, agents=[of]) as runtime:
+        async with Runtime(store, agents=[of], policy=PATIENT) as runtime:
             outcome = await run_one(runtime, of, budget=Budget(tool_calls=6), session_id="s-1")
         assert isinstance(outcome, HandedOver)
         return notes, runtime, outcome
@@ -52,7 +52,7 @@ class TestBU01:
         self, store: MemoryStore, overlap: bool
     ) -> None:
         notes, _, _ = await self.run(store, overlap=overlap)
-        async with Runtime(store, agents=[notes.agent(overlap=overlap)]) as runtime:
+        async with Runtime(store, agents=[notes.agent(overlap=overlap)], policy=PATIENT) as runtime:
             checkpoint = await runtime.session("s-1").checkpoint()
         assert_paired(checkpoint.messages)
         refused = [each for each in checkpoint.tool_history if each.state == "refused"]
@@ -67,7 +67,7 @@ class TestBU01:
         self, store: MemoryStore, overlap: bool
     ) -> None:
         notes, _, _ = await self.run(store, overlap=overlap)
-        async with Runtime(store, agents=[notes.agent(overlap=overlap)]) as runtime:
+        async with Runtime(store, agents=[notes.agent(overlap=overlap)], policy=PATIENT) as runtime:
             spent = (await runtime.session("s-1").inspect()).spent
         assert spent.tool_calls == len(notes.started)
 
@@ -86,7 +86,7 @@ class TestBU01:
         """A bound is a bound on both sides: eight calls fit into eight."""
         notes = Notes()
         of = notes.agent(overlap=overlap)
-        async with Runtime(store, agents=[of]) as runtime:
+        async with Runtime(store, agents=[of], policy=PATIENT) as runtime:
             assert await run_one(runtime, of, budget=Budget(tool_calls=8)) == Completed("final")
         assert sorted(notes.started) == list(range(8))
 
@@ -157,7 +157,7 @@ async def test_BU_02_three_sessions_of_ten_are_admitted_and_the_others_make_no_r
     store: MemoryStore,
 ) -> None:
     shop = Shop()
-    async with Runtime(store, agents=[shop.parent, shop.children]) as runtime:
+    async with Runtime(store, agents=[shop.parent, shop.children], policy=PATIENT) as runtime:
         budget = Budget(cost_usd=1.0, steps=None)
         await run_one(runtime, shop.parent, budget=budget, session_id="p")
         heads = await runtime.sessions(parent="p")
@@ -169,7 +169,7 @@ async def test_BU_02_three_sessions_of_ten_are_admitted_and_the_others_make_no_r
 
 async def test_BU_02_after_settling_half_is_spent_and_half_is_left(store: MemoryStore) -> None:
     shop = Shop()
-    async with Runtime(store, agents=[shop.parent, shop.children]) as runtime:
+    async with Runtime(store, agents=[shop.parent, shop.children], policy=PATIENT) as runtime:
         budget = Budget(cost_usd=1.0, steps=None)
         outcome = await run_one(runtime, shop.parent, budget=budget, session_id="p")
         heads = await runtime.sessions(parent="p")
@@ -183,7 +183,7 @@ async def test_BU_02_what_is_left_can_be_used_up_by_whoever_comes_later(
 ) -> None:
     shop = Shop()
     groups = {"team": Budget(cost_usd=1.0, seconds=None, steps=None)}
-    async with Runtime(store, agents=[shop.children], groups=groups) as runtime:
+    async with Runtime(store, agents=[shop.children], policy=PATIENT, groups=groups) as runtime:
         for _ in range(10):
             await ended(runtime, (await runtime.start("child", TASK, group="team")).id)
     # One after another: 0.25 + 0 + 0.25 + 0.25, and then 0.25 is left, which is less than 0.30.
@@ -204,7 +204,7 @@ async def test_BU_02_a_request_held_to_what_is_left_never_goes_beyond_it(
     prices = Prices(input_usd=0.0, output_usd=1000.0)
     of = agent(says, prices=prices, output_tokens_max=300)
     groups = {"team": Budget(cost_usd=1.0, seconds=None, steps=None)}
-    async with Runtime(store, agents=[of], groups=groups) as runtime:
+    async with Runtime(store, agents=[of], policy=PATIENT, groups=groups) as runtime:
         handles = [await runtime.start("agent", "go", group="team") for _ in range(10)]
         for each in handles:
             await ended(runtime, each.id)
@@ -218,7 +218,7 @@ async def test_BU_02_a_group_is_shared_by_sessions_that_know_nothing_of_each_oth
 ) -> None:
     shop = Shop()
     groups = {"team": Budget(cost_usd=1.0, seconds=None, steps=None)}
-    async with Runtime(store, agents=[shop.children], groups=groups) as runtime:
+    async with Runtime(store, agents=[shop.children], policy=PATIENT, groups=groups) as runtime:
         handles = [await runtime.start("child", TASK, group="team") for _ in range(10)]
         outcomes = [await ended(runtime, each.id) for each in handles]
     assert len(shop.asked) == 3
@@ -266,7 +266,7 @@ async def family(
     store: MemoryStore, of: Family
 ) -> tuple[HandedOver | Completed, dict[str, int], list[str]]:
     """Run it; return the parent's outcome, the steps by session, and why children ended."""
-    async with Runtime(store, agents=[of.parent, of.child]) as runtime:
+    async with Runtime(store, agents=[of.parent, of.child], policy=PATIENT) as runtime:
         budget = Budget(steps=90, seconds=None)
         outcome = await run_one(runtime, of.parent, budget=budget, session_id="p")
         heads = [head for head in await runtime.sessions() if head.facts.parent == "p"]
@@ -305,7 +305,7 @@ async def test_BU_03_a_child_stopped_by_its_own_limit_names_its_own(store: Memor
     of = Family(wants=60, used=1)
     delegate = of.child.as_tool(budget=Budget(steps=5, seconds=None))
     parent = agent([call("child", task="t"), "final"], [delegate], name="parent")
-    async with Runtime(store, agents=[parent, of.child]) as runtime:
+    async with Runtime(store, agents=[parent, of.child], policy=PATIENT) as runtime:
         await run_one(runtime, parent, budget=Budget(steps=90, seconds=None), session_id="p")
         outcome = await ended(runtime, "p.2.0")
     assert isinstance(outcome, HandedOver)
@@ -326,12 +326,12 @@ async def test_BU_03_steps_taken_before_a_restart_count_for_parent_and_child(
     """A limit is not refilled by a new process."""
     of = Family()
     with anyio.move_on_after(45.0):
-        async with Runtime(store, agents=[of.parent, of.child]) as runtime:
+        async with Runtime(store, agents=[of.parent, of.child], policy=PATIENT) as runtime:
             handle = await runtime.start(
                 "parent", "go", budget=Budget(steps=90, seconds=None), session_id="p"
             )
             await handle.outcome()
-    async with Runtime(store, agents=[of.parent, of.child]) as runtime:
+    async with Runtime(store, agents=[of.parent, of.child], policy=PATIENT) as runtime:
         await ended(runtime, "p", 600.0)
         steps = {head.session_id: head.facts.spent.steps for head in await runtime.sessions()}
     assert sum(steps.values()) == 90

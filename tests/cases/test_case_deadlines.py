@@ -12,6 +12,7 @@ from typing import Any
 import anyio
 import pytest
 from sessions import (
+    PATIENT,
     REAL_BACKENDS,
     agent,
     conversation,
@@ -103,7 +104,7 @@ class SaveNote:
 async def test_DL_01_the_caller_is_released_and_others_are_not_held_up(store: MemoryStore) -> None:
     async def run() -> float:
         note, lag, took = SaveNote(), Lag(), 0.0
-        async with Runtime(MemoryStore(), agents=[note.agent]) as runtime:
+        async with Runtime(MemoryStore(), agents=[note.agent], policy=PATIENT) as runtime:
             async with anyio.create_task_group() as group:
                 group.start_soon(lag.run)
                 began = time.monotonic()
@@ -121,7 +122,7 @@ async def test_DL_01_the_caller_is_released_and_others_are_not_held_up(store: Me
 
 async def test_DL_01_in_doubt_still_running_and_not_called_again(store: MemoryStore) -> None:
     note = SaveNote()
-    async with Runtime(store, agents=[note.agent]) as runtime:
+    async with Runtime(store, agents=[note.agent], policy=PATIENT) as runtime:
         handle = await runtime.start("agent", "go", session_id="s-1")
         outcome = await ended(runtime, "s-1", 10.0)
         assert isinstance(outcome, HandedOver)
@@ -146,7 +147,7 @@ async def test_DL_01_the_late_outcome_reaches_the_ledger_and_rewrites_nothing(
     store: MemoryStore,
 ) -> None:
     note = SaveNote(blocks_s=30.0)
-    async with Runtime(store, agents=[note.agent]) as runtime:
+    async with Runtime(store, agents=[note.agent], policy=PATIENT) as runtime:
         handle = await runtime.start("agent", "go", session_id="s-1")
         await ended(runtime, "s-1", 10.0)
         await handle.send("go on")
@@ -187,7 +188,7 @@ async def test_DL_01_the_late_outcome_is_an_event_of_a_running_session(store: Me
         [*note.agent.tools, wait],
         name="two",
     )
-    async with Runtime(store, agents=[of]) as runtime:
+    async with Runtime(store, agents=[of], policy=PATIENT) as runtime:
         handle = await runtime.start("two", "go", session_id="s-1")
         await ended(runtime, "s-1", 10.0)
         await handle.send("go on")
@@ -200,7 +201,7 @@ async def test_DL_01_the_late_outcome_is_an_event_of_a_running_session(store: Me
 async def test_DL_01_closing_reports_the_thread_instead_of_hanging(store: MemoryStore) -> None:
     note = SaveNote(blocks_s=20.0)
     try:
-        async with Runtime(store, agents=[note.agent]) as runtime:
+        async with Runtime(store, agents=[note.agent], policy=PATIENT) as runtime:
             handle = await runtime.start("agent", "go", session_id="s-1")
             await ended(runtime, handle.id, 10.0)
             closing = time.monotonic()
@@ -252,7 +253,7 @@ async def test_DL_02_a_command_ends_with_all_it_started(
     text, printed = command
     shell = shell_tool(timeout_s=1.0, grace_s=1.0)
     of = agent([call("shell", command=text), "done"], [shell])
-    async with Runtime("memory:", agents=[of]) as runtime:
+    async with Runtime("memory:", agents=[of], policy=PATIENT) as runtime:
         began = time.monotonic()
         handle = await runtime.start("agent", "go", working_directory=tmp_path)
         outcome = await ended(runtime, handle.id, 20.0)
@@ -273,7 +274,7 @@ async def test_DL_02_the_session_s_deadline_ends_the_command_and_keeps_its_outpu
     tmp_path: Path, groups: Callable[[], set[int]]
 ) -> None:
     of = agent([call("shell", command="echo started; sleep 30"), "done"], [shell_tool()])
-    async with Runtime("memory:", agents=[of]) as runtime:
+    async with Runtime("memory:", agents=[of], policy=PATIENT) as runtime:
         began = time.monotonic()
         handle = await runtime.start(
             "agent", "go", budget=Budget(seconds=1.5), working_directory=tmp_path
@@ -292,7 +293,7 @@ async def test_DL_02_cancelling_ends_the_command_with_all_it_started(
 ) -> None:
     command = "sleep 30 & sleep 30 & (trap '' TERM; sleep 30) & wait"
     of = agent([call("shell", command=command), "done"], [shell_tool(grace_s=0.2)])
-    async with Runtime("memory:", agents=[of]) as runtime:
+    async with Runtime("memory:", agents=[of], policy=PATIENT) as runtime:
         handle = await runtime.start("agent", "go", working_directory=tmp_path)
         await until(lambda: len(groups()) >= 4)
         began = time.monotonic()
@@ -384,7 +385,7 @@ async def test_a_deadline_of_300_ms_ends_the_step_with_100_others_unaffected(
         lag = Lag()
         took = 0.0
         async with (
-            Runtime("memory:", agents=[blocking, ticking_agent()]) as runtime,
+            Runtime("memory:", agents=[blocking, ticking_agent()], policy=PATIENT) as runtime,
             anyio.create_task_group() as group,
         ):
             for at in range(100):
@@ -420,7 +421,10 @@ async def test_a_body_that_swallows_its_cancellation_is_left_behind_and_reported
     blocking = blocking_agent("swallow", 0.1 if limit == "timeout_s" else None, release)
     budget = Budget(seconds=0.1) if limit == "budget" else Budget()
     seen: list[object] = []
-    async with Runtime(store, agents=[blocking]) as runtime, anyio.create_task_group() as group:
+    async with (
+        Runtime(store, agents=[blocking], policy=PATIENT) as runtime,
+        anyio.create_task_group() as group,
+    ):
         handle = await runtime.start("blocking", "go", budget=budget, session_id="b")
 
         async def listen() -> None:
@@ -473,7 +477,7 @@ async def test_a_given_up_body_that_ends_while_the_next_turn_runs_disturbs_nothi
 
     waiting = anyio.Event()
     of = agent([call("swallow"), call("wait"), call("wait"), "done"], [swallow, wait])
-    async with Runtime(store, agents=[of]) as runtime:
+    async with Runtime(store, agents=[of], policy=PATIENT) as runtime:
         handle = await runtime.start("agent", "go", session_id="s-1")
         assert isinstance(await ended(runtime, "s-1", 5.0), HandedOver)
         await handle.send("go on")
@@ -511,7 +515,7 @@ async def test_a_given_up_body_that_ends_while_its_own_turn_goes_on_disturbs_not
 
     waiting = anyio.Event()
     of = agent([call("swallow"), call("wait"), call("wait"), "done"], [swallow, wait])
-    async with Runtime(store, agents=[of]) as runtime:
+    async with Runtime(store, agents=[of], policy=PATIENT) as runtime:
         handle = await runtime.start("agent", "go", session_id="s-1")
         await anyio.sleep(0.1)
         await handle.send("whatever happens, go on")

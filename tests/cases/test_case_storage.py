@@ -17,6 +17,7 @@ from typing import Any
 import anyio
 import pytest
 from sessions import (
+    PATIENT,
     REAL_BACKENDS,
     agent,
     answers,
@@ -477,7 +478,7 @@ def used_pages(path: Path) -> int:
 async def test_CG_01_storage_grows_with_the_content_and_retention_frees_it(tmp_path: Path) -> None:
     path = tmp_path / "store.db"
     growing = Growing()
-    async with Runtime(path, agents=[growing.agent]) as runtime:
+    async with Runtime(path, agents=[growing.agent], policy=PATIENT) as runtime:
         handle = await runtime.start(
             "agent", "go", session_id="s-1", budget=Budget(steps=None, seconds=None)
         )
@@ -504,7 +505,7 @@ async def test_CG_01_storage_grows_with_the_content_and_retention_frees_it(tmp_p
         assert outcome.reason == "in_doubt"
     kept = Policy().storage.checkpoints_kept
     assert kept is not None
-    async with Runtime(path, agents=[growing.agent]) as runtime:
+    async with Runtime(path, agents=[growing.agent], policy=PATIENT) as runtime:
         handle = runtime.session("s-1")
         last = STEPS + 1
         for counter in range(last - kept + 1, last + 1):

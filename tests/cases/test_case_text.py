@@ -6,7 +6,7 @@ import secrets
 from pathlib import Path
 
 import pytest
-from sessions import REAL_BACKENDS, agent, ended, requests, results, run_one
+from sessions import PATIENT, REAL_BACKENDS, agent, ended, requests, results, run_one
 
 from ukemi import Agent, Completed, Runtime, tool
 from ukemi.actors.model import AssistantMessage, Message, ToolMessage, UserMessage
@@ -86,7 +86,7 @@ class TestTX01:
         self, where: str, output: str | bytes
     ) -> None:
         of = printing(output)
-        async with Runtime(where, agents=[of]) as runtime:
+        async with Runtime(where, agents=[of], policy=PATIENT) as runtime:
             assert await run_one(runtime, of, session_id="s-1") == Completed("done")
         async with Runtime(where) as reader:
             for counter in range(1, 5):
@@ -103,9 +103,9 @@ class TestTX01:
         self, where: str, output: str | bytes
     ) -> None:
         of = printing(output)
-        async with Runtime(where, agents=[of]) as runtime:
+        async with Runtime(where, agents=[of], policy=PATIENT) as runtime:
             await run_one(runtime, of, session_id="s-1")
-        async with Runtime(where, agents=[of]) as runtime:
+        async with Runtime(where, agents=[of], policy=PATIENT) as runtime:
             await runtime.session("s-1").send("and now?")
             assert await ended(runtime, "s-1", 30.0) == Completed("done again")
         assert len(requests(of)) == 6
@@ -117,7 +117,7 @@ class TestTX01:
         self, where: str, output: str | bytes
     ) -> None:
         of = printing(output)
-        async with Runtime(where, agents=[of]) as runtime:
+        async with Runtime(where, agents=[of], policy=PATIENT) as runtime:
             await run_one(runtime, of, session_id="s-1")
             full = await runtime.session("s-1").result_text(1)
             (first, *_) = (await runtime.session("s-1").checkpoint()).tool_history
@@ -132,14 +132,14 @@ class TestTX01:
         self, where: str, output: str | bytes
     ) -> None:
         of = printing(output, also=12)
-        async with Runtime(where, agents=[of]) as runtime:
+        async with Runtime(where, agents=[of], policy=PATIENT) as runtime:
             assert await run_one(runtime, of, session_id="s-1") == Completed("done")
             assert (await runtime.session("s-1").checkpoint()).checkpoint_counter == 13
 
 
 async def test_TX_01_of_ten_megabytes_the_model_gets_a_bounded_excerpt(where: str) -> None:
     of = printing(OUTPUTS["10 MB"])
-    async with Runtime(where, agents=[of]) as runtime:
+    async with Runtime(where, agents=[of], policy=PATIENT) as runtime:
         await run_one(runtime, of, session_id="s-1")
         full = await runtime.session("s-1").result_text(1)
     (content,) = [each.content for each in results(requests(of)[1].messages)]
@@ -152,7 +152,7 @@ async def test_TX_01_of_ten_megabytes_the_model_gets_a_bounded_excerpt(where: st
 @pytest.mark.parametrize("where", ["sqlite"], indirect=True)
 async def test_TX_01_the_full_text_is_stored_once_and_not_with_each_checkpoint(where: str) -> None:
     of = printing(OUTPUTS["10 MB"], also=40)
-    async with Runtime(where, agents=[of]) as runtime:
+    async with Runtime(where, agents=[of], policy=PATIENT) as runtime:
         await run_one(runtime, of, session_id="s-1")
     assert size_of(where) < 1.5 * MEGABYTES
 
@@ -160,7 +160,7 @@ async def test_TX_01_the_full_text_is_stored_once_and_not_with_each_checkpoint(w
 @pytest.mark.parametrize("where", ["sqlite"], indirect=True)
 async def test_TX_01_two_sessions_with_the_same_text_keep_it_once(where: str) -> None:
     of = printing(OUTPUTS["10 MB"])
-    async with Runtime(where, agents=[of]) as runtime:
+    async with Runtime(where, agents=[of], policy=PATIENT) as runtime:
         for name in ("s-1", "s-2", "s-3"):
             await run_one(runtime, of, session_id=name)
         assert len(await runtime.session("s-3").result_text(1)) == MEGABYTES
@@ -183,7 +183,7 @@ async def test_TX_01_hostile_text_from_elsewhere_does_not_break_the_session_eith
         "tool name": call("fail").__class__("c", f"fail{bad}", "{}"),
     }.get(field, call("fail"))
     of = agent([first, bad if field == "answer" else "done", "done again"], [fail])
-    async with Runtime(where, agents=[of]) as runtime:
+    async with Runtime(where, agents=[of], policy=PATIENT) as runtime:
         handle = await runtime.start("agent", bad if field == "task" else "go", session_id="s-1")
         await ended(runtime, "s-1", 30.0)
         await handle.send("once more")
@@ -215,7 +215,7 @@ async def test_TX_02_a_result_cut_anywhere_is_whole_characters_after_store_and_l
     filler = "z" * (CONTENT_BYTES_MAX - 1000 - len(text.encode()) // 2 + shift)
     output = (filler + text) * 3
     of = printing(output, also=0)
-    async with Runtime(where, agents=[of]) as runtime:
+    async with Runtime(where, agents=[of], policy=PATIENT) as runtime:
         await run_one(runtime, of, session_id="s-1")
         full = await runtime.session("s-1").result_text(1)
     async with Runtime(where) as reader:

@@ -3,7 +3,7 @@
 from contextlib import aclosing
 
 import anyio
-from sessions import agent, ended, run_one
+from sessions import PATIENT, agent, ended, run_one
 
 from ukemi import Budget, Completed, HandedOver, Runtime, SessionHandle, Stopped, tool
 from ukemi.actors.bus import BUFFER_MAX, RECENT_MAX
@@ -41,7 +41,7 @@ async def test_no_event_is_missed_from_the_start(store: MemoryStore) -> None:
 
     of = agent([call("step"), call("step"), "done"], [step])
     seen: list[Event] = []
-    async with Runtime(store, agents=[of]) as runtime:
+    async with Runtime(store, agents=[of], policy=PATIENT) as runtime:
         handle = await runtime.start("agent", "go")
         await collect(handle, seen)
     assert [type(each) for each in seen] == [
@@ -59,7 +59,7 @@ async def test_a_listener_that_comes_at_the_end_still_sees_a_short_session_whole
 ) -> None:
     of = agent(["done"])
     seen: list[Event] = []
-    async with Runtime(store, agents=[of]) as runtime:
+    async with Runtime(store, agents=[of], policy=PATIENT) as runtime:
         handle = await runtime.start("agent", "go")
         await ended(runtime, handle.id)
         await collect(handle, seen)
@@ -79,7 +79,10 @@ async def test_every_listener_sees_the_same(store: MemoryStore) -> None:
 
     of = agent([*[call("step")] * 5, "done"], [step])
     seen: list[list[Event]] = [[] for _ in range(5)]
-    async with Runtime(store, agents=[of]) as runtime, anyio.create_task_group() as group:
+    async with (
+        Runtime(store, agents=[of], policy=PATIENT) as runtime,
+        anyio.create_task_group() as group,
+    ):
         handle = await runtime.start("agent", "go")
         for each in seen:
             group.start_soon(collect, handle, each)
@@ -95,7 +98,10 @@ async def test_one_that_goes_away_disturbs_nobody(store: MemoryStore) -> None:
 
     of = agent([*[call("step")] * 5, "done"], [step])
     stays: list[Event] = []
-    async with Runtime(store, agents=[of]) as runtime, anyio.create_task_group() as group:
+    async with (
+        Runtime(store, agents=[of], policy=PATIENT) as runtime,
+        anyio.create_task_group() as group,
+    ):
         handle = await runtime.start("agent", "go")
         group.start_soon(collect, handle, stays)
         with anyio.move_on_after(0.25):
@@ -120,7 +126,7 @@ async def test_a_slow_listener_loses_events_is_told_how_many_and_slows_nobody(
     )
     seen: list[Event] = []
     fast: list[Event] = []
-    async with Runtime(store, agents=[of]) as runtime:
+    async with Runtime(store, agents=[of], policy=PATIENT) as runtime:
         handle = await runtime.start("agent", "go", budget=Budget(steps=None, seconds=None))
 
         async def slow() -> None:
@@ -154,7 +160,7 @@ async def test_a_late_listener_to_a_long_session_gets_the_newest(store: MemorySt
 
     of = agent([*[call("step")] * 50, "done"], [step])
     seen: list[Event] = []
-    async with Runtime(store, agents=[of]) as runtime:
+    async with Runtime(store, agents=[of], policy=PATIENT) as runtime:
         handle = await runtime.start("agent", "go")
         await ended(runtime, handle.id)
         await collect(handle, seen)
@@ -167,7 +173,7 @@ async def test_a_late_listener_to_a_long_session_gets_the_newest(store: MemorySt
 async def test_pieces_are_streamed_to_who_listens(store: MemoryStore) -> None:
     of = agent([Pieces(["one ", "two ", "three"], delay_s=0.5)])
     at: list[tuple[float, str]] = []
-    async with Runtime(store, agents=[of]) as runtime:
+    async with Runtime(store, agents=[of], policy=PATIENT) as runtime:
         handle = await runtime.start("agent", "go")
         async for event in handle.events():
             if isinstance(event, ModelPiece):
@@ -180,17 +186,17 @@ async def test_the_end_of_an_ended_session_in_another_runtime_is_its_only_event(
     store: MemoryStore,
 ) -> None:
     of = agent(["done"])
-    async with Runtime(store, agents=[of]) as runtime:
+    async with Runtime(store, agents=[of], policy=PATIENT) as runtime:
         await run_one(runtime, of, session_id="s-1")
     seen: list[Event] = []
-    async with Runtime(store, agents=[of]) as runtime:
+    async with Runtime(store, agents=[of], policy=PATIENT) as runtime:
         await collect(runtime.session("s-1"), seen)
     assert [type(each) for each in seen] == [SessionCompleted]
 
 
 async def test_each_kind_of_end_is_the_last_event(store: MemoryStore) -> None:
     hanging, failing = agent([Hang()], name="hanging"), agent([KeyError("x")], name="failing")
-    async with Runtime(store, agents=[hanging, failing]) as runtime:
+    async with Runtime(store, agents=[hanging, failing], policy=PATIENT) as runtime:
         stopped: list[Event] = []
         handle = await runtime.start("hanging", "go")
         async with anyio.create_task_group() as group:
@@ -207,7 +213,7 @@ async def test_each_kind_of_end_is_the_last_event(store: MemoryStore) -> None:
 
 async def test_after_the_end_a_message_begins_a_new_stream(store: MemoryStore) -> None:
     of = agent(["done", "again"], delay_s=0.5)
-    async with Runtime(store, agents=[of]) as runtime:
+    async with Runtime(store, agents=[of], policy=PATIENT) as runtime:
         handle = await runtime.start("agent", "go", session_id="s-1")
         first: list[Event] = []
         await collect(handle, first)
@@ -225,7 +231,10 @@ async def test_events_of_one_session_do_not_reach_the_listener_of_another(
 ) -> None:
     of = agent(lambda request: f"I am {request.session_id}", delay_s=0.1)
     seen: dict[str, list[Event]] = {f"s-{at}": [] for at in range(20)}
-    async with Runtime(store, agents=[of]) as runtime, anyio.create_task_group() as group:
+    async with (
+        Runtime(store, agents=[of], policy=PATIENT) as runtime,
+        anyio.create_task_group() as group,
+    ):
         for name, into in seen.items():
             group.start_soon(collect, await runtime.start("agent", "go", session_id=name), into)
     for name, events in seen.items():

@@ -6,6 +6,7 @@ from typing import Any
 import anyio
 import pytest
 from sessions import (
+    PATIENT,
     LoopClock,
     agent,
     answers,
@@ -60,7 +61,7 @@ class TestSubSessions:
 
     async def test_its_answer_is_the_result(self, store: MemoryStore) -> None:
         parent, child = self.family(["the child's answer"])
-        async with Runtime(store, agents=[parent, child]) as runtime:
+        async with Runtime(store, agents=[parent, child], policy=PATIENT) as runtime:
             assert await run_one(runtime, parent, session_id="p") == Completed("final")
             (head,) = await runtime.sessions(parent="p")
         assert (head.session_id, head.status, head.facts.agent) == ("p.2.0", "completed", "child")
@@ -72,7 +73,7 @@ class TestSubSessions:
         self, store: MemoryStore
     ) -> None:
         parent, child = self.family([KeyError("boom")])
-        async with Runtime(store, agents=[parent, child]) as runtime:
+        async with Runtime(store, agents=[parent, child], policy=PATIENT) as runtime:
             outcome = await run_one(runtime, parent, session_id="p")
         assert isinstance(outcome, HandedOver)
         (result,) = results(requests(parent)[1].messages)
@@ -81,7 +82,7 @@ class TestSubSessions:
 
     async def test_it_is_cancelled_with_its_parent(self, store: MemoryStore) -> None:
         parent, child = self.family([Hang()], calls=3)
-        async with Runtime(store, agents=[parent, child]) as runtime:
+        async with Runtime(store, agents=[parent, child], policy=PATIENT) as runtime:
             handle = await runtime.start("parent", "go", session_id="p")
             await anyio.sleep(1.0)
             assert len(await runtime.sessions(parent="p")) == 3
@@ -95,7 +96,7 @@ class TestSubSessions:
         leaf = agent([Hang()], name="leaf")
         middle = agent([call("leaf", task="t")], [leaf.as_tool()], name="middle")
         root = agent([call("middle", task="t")], [middle.as_tool()], name="root")
-        async with Runtime(store, agents=[root, middle, leaf]) as runtime:
+        async with Runtime(store, agents=[root, middle, leaf], policy=PATIENT) as runtime:
             handle = await runtime.start("root", "go", session_id="r")
             await anyio.sleep(1.0)
             await handle.cancel()
@@ -104,7 +105,7 @@ class TestSubSessions:
 
     async def test_its_time_is_the_parent_s_too(self, store: MemoryStore) -> None:
         parent, child = self.family([Hang()], budget=Budget(seconds=3600.0))
-        async with Runtime(store, agents=[parent, child]) as runtime:
+        async with Runtime(store, agents=[parent, child], policy=PATIENT) as runtime:
             began = anyio.current_time()
             outcome = await run_one(runtime, parent, budget=Budget(seconds=5.0), session_id="p")
             assert anyio.current_time() - began <= 5.1
@@ -115,7 +116,7 @@ class TestSubSessions:
 
     async def test_its_own_shorter_time_ends_it_alone(self, store: MemoryStore) -> None:
         parent, child = self.family([Hang()], budget=Budget(seconds=2.0))
-        async with Runtime(store, agents=[parent, child]) as runtime:
+        async with Runtime(store, agents=[parent, child], policy=PATIENT) as runtime:
             await run_one(runtime, parent, budget=Budget(seconds=60.0), session_id="p")
             assert anyio.current_time() <= 2.1
             outcome = await ended(runtime, "p.2.0")
@@ -124,7 +125,7 @@ class TestSubSessions:
 
     async def test_a_time_that_runs_out_counts_up_to_its_end(self, store: MemoryStore) -> None:
         parent, child = self.family([Hang()], budget=Budget(seconds=2.0))
-        async with Runtime(store, agents=[parent, child]) as runtime:
+        async with Runtime(store, agents=[parent, child], policy=PATIENT) as runtime:
             await run_one(runtime, parent, session_id="p")
             outcome = await ended(runtime, "p.2.0")
         assert isinstance(outcome, HandedOver)
@@ -152,13 +153,13 @@ class TestSubSessions:
         other = agent(["x"], name="other")
         agents = [parent, child, other]
         with anyio.move_on_after(2.5):
-            async with Runtime(store, agents=agents) as runtime:
+            async with Runtime(store, agents=agents, policy=PATIENT) as runtime:
                 await runtime.start("parent", "go", session_id="p")
                 await anyio.sleep_forever()
-        async with Runtime(store, agents=agents, adopt=False) as runtime:
+        async with Runtime(store, agents=agents, policy=PATIENT, adopt=False) as runtime:
             for at in range(others):
                 await run_one(runtime, other, session_id=f"o-{at}")
-        async with Runtime(store, agents=agents) as runtime:
+        async with Runtime(store, agents=agents, policy=PATIENT) as runtime:
             first = await ended(runtime, "p")
             # The call that was cut off is in doubt in the child; a person lets it go on.
             assert isinstance(first, HandedOver)
@@ -187,10 +188,10 @@ class TestSubSessions:
         child = agent(says, [look], name="child")
         parent = agent([call("child", task="t"), "final"], [child.as_tool()], name="parent")
         with anyio.move_on_after(2.5):
-            async with Runtime(store, agents=[parent, child]) as runtime:
+            async with Runtime(store, agents=[parent, child], policy=PATIENT) as runtime:
                 await runtime.start("parent", "go", session_id="p")
                 await anyio.sleep_forever()
-        async with Runtime(store, agents=[parent, child]) as runtime:
+        async with Runtime(store, agents=[parent, child], policy=PATIENT) as runtime:
             assert await ended(runtime, "p") == Completed("final")
         assert ran == [0, 1, 2, 2, 3]
         assert results(requests(parent)[-1].messages)[0].content == "child done"
@@ -204,12 +205,14 @@ class TestSubSessions:
         faulty = FaultyStore(store)
         clock = LoopClock()
         with anyio.move_on_after(1.0):
-            async with Runtime(faulty, agents=[parent, child], clock=clock) as runtime:
+            async with Runtime(
+                faulty, agents=[parent, child], policy=PATIENT, clock=clock
+            ) as runtime:
                 faulty.on_commit = partial(hang_at_parent_result, faulty)
                 await runtime.start("parent", "go", session_id="p")
                 await anyio.sleep_forever()
         await anyio.sleep(10.0)
-        async with Runtime(store, agents=[parent, child], clock=clock) as runtime:
+        async with Runtime(store, agents=[parent, child], policy=PATIENT, clock=clock) as runtime:
             assert await ended(runtime, "p") == Completed("final")
         assert len(requests(child)) == 1
 
@@ -218,7 +221,7 @@ class TestSubSessions:
     ) -> None:
         root = agent([Hang()], name="root")
         leaf = agent(lambda _: call("missing"), name="leaf")
-        async with Runtime(store, agents=[root, leaf]) as runtime:
+        async with Runtime(store, agents=[root, leaf], policy=PATIENT) as runtime:
             await runtime.start("root", "go", session_id="r", budget=Budget(model_calls=3))
             await anyio.sleep(0.1)
             await runtime.start("leaf", "go", session_id="l", parent="r")
@@ -243,7 +246,7 @@ def hang_at_parent_result(faulty: FaultyStore, number: int, when: str) -> None:
 async def test_a_group_or_tenant_is_one_account(store: MemoryStore, kind: str) -> None:
     looping = agent(lambda _: call("nothing"), [nothing()], name="loop")
     shared: dict[str, Any] = {f"{kind}s": {"a": Budget(model_calls=10, seconds=None)}}
-    async with Runtime(store, agents=[looping], **shared) as runtime:
+    async with Runtime(store, agents=[looping], policy=PATIENT, **shared) as runtime:
         options: dict[str, Any] = {kind: "a"}
         handles = [await runtime.start("loop", "go", **options) for _ in range(3)]
         other = await runtime.start("loop", "go", budget=Budget(model_calls=20))
@@ -259,7 +262,7 @@ async def test_a_group_or_tenant_is_one_account(store: MemoryStore, kind: str) -
     assert max(used) == 20
     assert sum(used) == 30
     # A restart does not refill it.
-    async with Runtime(store, agents=[looping], **shared) as runtime:
+    async with Runtime(store, agents=[looping], policy=PATIENT, **shared) as runtime:
         handle = await runtime.start("loop", "go", **options)
         again = await ended(runtime, handle.id)
         head = next(each for each in await runtime.sessions() if each.session_id == handle.id)
@@ -283,7 +286,7 @@ async def test_the_soft_share_is_told_to_the_model_once(store: MemoryStore) -> N
 
     told: list[int] = []
     of = agent(says, [nothing()])
-    async with Runtime(store, agents=[of]) as runtime:
+    async with Runtime(store, agents=[of], policy=PATIENT) as runtime:
         assert await run_one(runtime, of, budget=Budget(steps=10)) == Completed("done")
     notes = [each for each in requests(of)[-1].messages if isinstance(each, NoteMessage)]
     assert len(notes) == 1
@@ -330,7 +333,7 @@ def steady(steps: int = 50) -> Agent:
 async def test_a_session_actor_that_crashes_is_restarted_and_goes_on(store: MemoryStore) -> None:
     dying, others = Dying(times=2), steady()
     events: list[object] = []
-    async with Runtime(store, agents=[dying.agent(), others]) as runtime:
+    async with Runtime(store, agents=[dying.agent(), others], policy=PATIENT) as runtime:
         await runtime.start("steady", "go", session_id="other")
         handle = await runtime.start("dying", "go", session_id="d")
 
@@ -348,7 +351,7 @@ async def test_a_session_actor_that_crashes_is_restarted_and_goes_on(store: Memo
 
 async def test_over_its_intensity_it_is_handed_over_while_others_go_on(store: MemoryStore) -> None:
     dying, others = Dying(times=1000), steady()
-    policy = Policy(restarts=RestartPolicy(intensity=3, period_s=60.0))
+    policy = Policy(restarts=RestartPolicy(intensity=3, period_s=60.0), planning=PATIENT.planning)
     async with Runtime(store, agents=[dying.agent(), others], policy=policy) as runtime:
         await runtime.start("steady", "go", session_id="other")
         await runtime.start("dying", "go", session_id="d")
@@ -364,7 +367,7 @@ async def test_over_its_intensity_it_is_handed_over_while_others_go_on(store: Me
     assert other.epoch == 1
     # A person mends the fault and sends a message: it goes on as any other.
     dying.left = 0
-    async with Runtime(store, agents=[dying.agent(), others]) as runtime:
+    async with Runtime(store, agents=[dying.agent(), others], policy=PATIENT) as runtime:
         await runtime.session("d").send("mended, go on")
         assert await ended(runtime, "d") == Completed("survived")
 
@@ -380,7 +383,7 @@ async def test_a_crash_while_a_write_runs_leaves_the_write_in_doubt(store: Memor
         return "done"
 
     of = agent([call("effect"), "finished"], [effect])
-    async with Runtime(store, agents=[of]) as runtime:
+    async with Runtime(store, agents=[of], policy=PATIENT) as runtime:
         await runtime.start("agent", "go", session_id="s-1")
         await anyio.sleep(1.0)
         supervisor(runtime, "sessions").kill_child("s-1", "by the test")
@@ -416,7 +419,7 @@ async def test_when_a_service_dies_everything_behind_it_resumes(
         return call("look", number=done, who=request.session_id) if done < 10 else "done"
 
     of = agent(says, [look])
-    async with Runtime(store, agents=[of], clock=LoopClock()) as runtime:
+    async with Runtime(store, agents=[of], policy=PATIENT, clock=LoopClock()) as runtime:
         for at in range(20):
             await runtime.start("agent", "go", session_id=f"s-{at}")
         for _ in range(2):
@@ -449,7 +452,7 @@ async def test_writes_survive_the_death_of_the_checkpoint_actor_without_running_
         return call("effect", number=done) if done < 10 else "done"
 
     of = agent(says, [effect], delay_s=0.1)
-    async with Runtime(store, agents=[of]) as runtime:
+    async with Runtime(store, agents=[of], policy=PATIENT) as runtime:
         await runtime.start("agent", "go", session_id="s-1")
         for at in (0.25, 0.3, 0.4):
             await anyio.sleep(at)
@@ -475,7 +478,7 @@ async def test_the_checkpoint_actor_dies_in_its_kth_commit(store: MemoryStore, a
     of = agent(says, [effect])
     faulty = FaultyStore(store)
     killed: list[str] = []
-    async with Runtime(faulty, agents=[of]) as runtime:
+    async with Runtime(faulty, agents=[of], policy=PATIENT) as runtime:
 
         def kill(number: int, when: str) -> None:
             if number == at + base and when == moment and not killed:
@@ -535,7 +538,7 @@ async def test_a_session_taken_over_stops_before_its_next_request_or_body(
     of = agent(scripts[where], tools)
     clock = LoopClock()
     faulty = FaultyStore(store)
-    async with Runtime(faulty, agents=[of], clock=clock, lease_s=10.0) as first:
+    async with Runtime(faulty, agents=[of], policy=PATIENT, clock=clock, lease_s=10.0) as first:
         handle = await first.start("agent", "go", session_id="s-1")
         await anyio.sleep(1.0)
         before = len(requests(of))
@@ -543,7 +546,7 @@ async def test_a_session_taken_over_stops_before_its_next_request_or_body(
         faulty.plan.append(Fault(at=faulty.commits + 1, hang=True, always=True, error=None))
         await anyio.sleep(15.0)
         thief = agent(lambda _: Hang(), tools)
-        async with Runtime(store, agents=[thief], clock=clock) as second:
+        async with Runtime(store, agents=[thief], policy=PATIENT, clock=clock) as second:
             await anyio.sleep(1.0)
             (head,) = await second.sessions()
             assert head.epoch == 2

@@ -14,16 +14,21 @@ from ukemi.stores.records import (
     Answered,
     Booked,
     Ended,
+    FellBack,
     Intended,
     JournalEntry,
     Late,
     Noted,
     Opened,
+    Parked,
+    Progressed,
+    Restarted,
     Resulted,
     Retried,
     Said,
     Spent,
     ToolCall,
+    Woken,
 )
 
 LINES: list[tuple[JournalEntry, str]] = [
@@ -57,6 +62,14 @@ LINES: list[tuple[JournalEntry, str]] = [
         Ended("completed", outcome_to_data(Completed("done"))),
         "end     completed: done",
     ),
+    (
+        Restarted(9, 4, "Try another way."),
+        "restart 9 begins again at checkpoint 4: Try another way.",
+    ),
+    (FellBack(9, "plain", "no progress"), "fallback 9 plain takes over: no progress"),
+    (Progressed("0123456789abcdef"), "progress the agent's progress changed (01234567)"),
+    (Parked(1_700_000_000_000), "parked  parked until 2023-11-14 22:13:20 UTC"),
+    (Woken(1_700_000_000_000), "woken   waits up to 2023-11-14 22:13:20 UTC have ended"),
     (Booked(Spent(seconds=2.0, tokens=7)), "spent   2.0 s, 7 tokens so far"),
 ]
 

@@ -26,10 +26,14 @@ from ukemi.actors.events import (
     RetryScheduled,
     SessionCompleted,
     SessionHandedOver,
+    SessionParked,
     SessionRestarted,
     SessionResumed,
     SessionStarted,
     SessionStopped,
+    SessionWoken,
+    TrajectoryFellBack,
+    TrajectoryRestarted,
     UpstreamHeld,
 )
 from ukemi.actors.outcome import Completed, Dossier, HandedOver, Stopped
@@ -92,6 +96,19 @@ WORDS: list[tuple[Event, str | None]] = [
     (
         SessionHandedOver(session_id=S, outcome=HandedOver("bug", DOSSIER, "a fault")),
         "handed over to a person (bug): a fault",
+    ),
+    (
+        SessionParked(session_id=S, at_ms=1_000, due_at_ms=3_601_000),
+        "parked for 60 min",
+    ),
+    (SessionWoken(session_id=S, by="due"), "woken (due)"),
+    (
+        TrajectoryRestarted(session_id=S, counter=4, why="a loop"),
+        "no progress, begins again at checkpoint 4: a loop",
+    ),
+    (
+        TrajectoryFellBack(session_id=S, agent="plain", why="a loop"),
+        "no progress, agent plain takes over: a loop",
     ),
     (SessionStopped(session_id=S, outcome=Stopped("cancelled")), "stopped (cancelled)"),
     (EventsDropped(session_id=S, count=7), "7 events were not shown"),

@@ -20,7 +20,7 @@ from ukemi.supervisor.repetition import (
     find_loop,
 )
 
-POLICY = PlanningPolicy(repeats_max=3, near_repeats_max=5)
+POLICY = PlanningPolicy(repeats_max=3, failing_repeats_max=None, near_repeats_max=5)
 
 
 def step(tool: str, result: str = "", counter: int = 0, /, **arguments: Any) -> Step:
@@ -93,7 +93,16 @@ def test_no_limit_finds_nothing() -> None:
     assert find_loop(steps("a" * 1000), policy) is None
 
 
-@pytest.mark.parametrize("name", ["repeats_max", "near_repeats_max"])
+def test_what_fails_each_time_has_a_limit_of_its_own() -> None:
+    policy = PlanningPolicy(repeats_max=10, failing_repeats_max=3)
+    read = step("read", "text")
+    edit = Step((Call("edit", "{}", "not found", failed=True),))
+    assert first_loop([read, edit] * 20, policy)[0] == 6
+    assert first_loop([read] * 20, policy)[0] == 10
+    assert first_loop([edit] * 20, PlanningPolicy(repeats_max=2, failing_repeats_max=3))[0] == 2
+
+
+@pytest.mark.parametrize("name", ["repeats_max", "failing_repeats_max", "near_repeats_max"])
 def test_once_is_no_repetition(name: str) -> None:
     with pytest.raises(ValueError, match=f"{name}=1 must be at least 2"):
         PlanningPolicy(**{name: 1})  # type: ignore[arg-type]
@@ -202,6 +211,11 @@ def test_nearly_the_same_steps_have_a_limit_of_their_own() -> None:
     assert at == 5
     assert loop.near
     assert "nearly the same step came 5 times" in str(loop)
+
+
+def test_the_limit_for_nearly_the_same_is_none_for_the_same() -> None:
+    policy = PlanningPolicy(repeats_max=None, failing_repeats_max=None, near_repeats_max=5)
+    assert find_loop(steps("a" * 100), policy) is None
 
 
 def test_writes_that_succeeded_are_never_nearly_the_same() -> None:

@@ -32,6 +32,7 @@ from ukemi.stores.records import (
     ToolCall,
     encode_row,
 )
+from ukemi.supervisor.policy import PlanningPolicy, Policy
 
 NO_UVLOOP = pytest.mark.skipif(find_spec("uvloop") is None, reason="uvloop is not installed")
 
@@ -43,6 +44,10 @@ REAL_BACKENDS = [
     pytest.param(("asyncio", {"use_uvloop": True}), id="uvloop", marks=NO_UVLOOP),
 ]
 """Event loops with a real clock that files and processes can be used on."""
+
+
+PATIENT = Policy(planning=PlanningPolicy(repeats_max=None))
+"""For sessions of tests that do the same again and again on purpose."""
 
 
 class LoopClock:
