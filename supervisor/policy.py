@@ -143,7 +143,8 @@ class PlanningPolicy(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
             each time may be waiting for something, so this is not low.
         failing_repeats_max: the same for a cycle in which a call fails each time.
         near_repeats_max: the same where arguments are nearly equal; see `find_loop`.
-        idle_steps_max: steps in a row without a change of state, for an agent that can change it.
+        idle_steps_max: steps in a row without a change of state, for an agent that can change it;
+            none by default, since reading for long may be the task.
         restarts_max: how often one trajectory begins again, with a hint, before anything else.
         restart_from: ``loop``: before the loop or the idle steps; ``task``: at the last message of
             the user.
@@ -153,7 +154,7 @@ class PlanningPolicy(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     repeats_max: int | None = 10
     failing_repeats_max: int | None = 3
     near_repeats_max: int | None = 12
-    idle_steps_max: int | None = 40
+    idle_steps_max: int | None = None
     restarts_max: int = 0
     restart_from: Literal["loop", "task"] = "loop"
     hint: str = ""
