@@ -1,6 +1,6 @@
 """LD-01, LD-02 and SV-01: polling is work, a cycle is none, and a restart limit is one of time."""
 
-from collections.abc import Iterator
+import random
 
 import anyio
 import pytest
@@ -16,12 +16,12 @@ from ukemi import (
     PermissionDenied,
     Policy,
     Runtime,
+    TransientError,
     tool,
 )
 from ukemi.models import call
 from ukemi.models.scripted import Reply
 from ukemi.stores.memory import MemoryStore
-from ukemi.stores.records import ToolCall
 from ukemi.supervisor.policy import PlanningPolicy, RestartPolicy
 
 THREE = Policy(planning=PlanningPolicy(repeats_max=3, near_repeats_max=3))
@@ -135,29 +135,32 @@ async def test_LD_02_with_other_test_results_it_is_no_loop(store: MemoryStore) -
 # ---------------------------------------------------------------- SV-01
 
 
-class Breaking:
-    """Calls of a reply that nobody can look at: it breaks the session's own code, not a request."""
+class Dying(random.Random):
+    """A model whose session comes up, lives for a while, and dies of a fault of its own.
 
-    def __init__(self, error: Exception) -> None:
-        self._error = error
-
-    def __iter__(self) -> Iterator[ToolCall]:
-        raise self._error
-
-
-class Dying:
-    """A model whose session comes up, lives for a while, and dies of a fault of its own."""
+    The model fails in passing, and what draws the wait before the next attempt is broken: that is
+    nobody's failure that a directive could answer.
+    """
 
     def __init__(self, after_s: float, error: Exception, times: int = 1000) -> None:
+        super().__init__(0)
         self.died_at: list[float] = []
         self._after_s, self._error, self._times = after_s, error, times
+        self._armed = False
 
     async def complete(self, request: ModelRequest) -> ModelReply:
         if len(self.died_at) >= self._times:
             return ModelReply(text="survived")
         await anyio.sleep(self._after_s)
-        self.died_at.append(anyio.current_time())
-        return ModelReply(calls=Breaking(self._error))  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+        self._armed = True
+        raise TransientError("busy")
+
+    def random(self) -> float:
+        if self._armed:
+            self._armed = False
+            self.died_at.append(anyio.current_time())
+            raise self._error
+        return 0.5
 
 
 SV_01 = Policy(
@@ -167,7 +170,7 @@ SV_01 = Policy(
 
 async def run_dying(store: MemoryStore, dying: Dying) -> tuple[Outcome, tuple[str, ...]]:
     of = Agent("dying", model=dying)
-    async with Runtime(store, agents=[of], policy=SV_01) as runtime:
+    async with Runtime(store, agents=[of], policy=SV_01, random_source=dying) as runtime:
         return await run_one(runtime, of), runtime.alerts
 
 
