@@ -41,6 +41,7 @@ class ActiveTime:
         self._running += 1
         if self._limited:
             self._arm()
+            self._check()
 
     def leave(self) -> None:
         """A body has ended."""
@@ -48,6 +49,7 @@ class ActiveTime:
         self._running -= 1
         if self._limited:
             self._arm()
+            self._check()
 
     def _book(self) -> None:
         now = self._clock.now()
@@ -64,9 +66,14 @@ class ActiveTime:
             left_s = max(0.0, self._account.left("active_seconds")) / self._running
             self._timer = self._timers.after(left_s, self._due)
 
+    def _check(self) -> bool:
+        """Tell if the limit is reached; a body that never waits gives no timer a chance to."""
+        spent = self._account.left("active_seconds") <= _EPSILON_S
+        if spent:
+            self._on_spent()
+        return spent
+
     def _due(self) -> None:
         self._book()
-        if self._account.left("active_seconds") <= _EPSILON_S:
-            self._on_spent()
-        else:
+        if not self._check():
             self._arm()  # a group's time was given back, or the clock is a hair early

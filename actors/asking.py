@@ -17,7 +17,6 @@ from ..supervisor.decide import (
     Retry,
     decide,
 )
-from ..supervisor.errors import ToolBug
 from ..supervisor.failure import MODEL_TRAITS, Failure
 from .budget import COST_USD, MODEL_CALLS, RETRIES, TOKENS, Amounts, Refusal, Reservation
 from .dossier import Trouble, alert_of, over_budget
@@ -32,9 +31,10 @@ from .events import (
 from .gate import Entered, Held, enter
 from .model import ModelReply, ModelRequest, Prices
 from .parking import parks
+from .replies import checked
 from .session import Session
 from .state import CONCLUDE, MODEL
-from .wording import cleaned, encodable, encodable_call, refused_request, retried
+from .wording import cleaned, refused_request, retried
 from .work import CutOff, Superseded, Work, pause
 
 OUTPUT_TOKENS_MAX = 4096
@@ -198,7 +198,8 @@ class Asking:
                 partial(session.installed.model.complete, request),
                 what=f"model {self._name}",
             )
-            usage = self._priced(checked(reply, self._name).usage)
+            reply = checked(reply, self._name)
+            usage = self._priced(reply.usage)
             return reply if usage is reply.usage else msgspec.structs.replace(reply, usage=usage)
         except Exception as error:
             usage = self._priced(getattr(error, "usage", None) or Usage())
@@ -252,8 +253,8 @@ class Asking:
         session, n, self._n = self._session, self._n, 0
         answered = Answered(
             n,
-            encodable(reply.text),
-            tuple(encodable_call(call) for call in reply.calls),
+            reply.text,
+            reply.calls,
             reply.finish,
             reply.usage,
             self._name,
@@ -358,15 +359,3 @@ def answer_max(
         usd = usd_left - prices.cost_usd(Usage(prompt, 0))
         room = min(room, usd * 1e6 / prices.output_usd)
     return max(1, int(room))
-
-
-def checked(reply: object, model: str) -> ModelReply:
-    """Return what a model answered, if it is an answer at all.
-
-    Raises:
-        ToolBug: it is something else; the message says what was expected.
-    """
-    if not isinstance(reply, ModelReply):
-        kind = type(reply).__name__
-        raise ToolBug(f"model {model} returned a {kind}; complete() must return a ModelReply")
-    return reply

@@ -139,6 +139,9 @@ class Executing:
         session.active.enter()
         try:
             value = await self._run(call, attempt, now)
+            declared = _declared(call, value)
+            # What cannot be rendered or judged is a fault of the tool, and no reason to run it again.
+            ended = declared or self._succeeded(call, value, attempt, now)
         except CutOff:
             return self._cut_off(call, now)
         except Superseded:
@@ -150,12 +153,8 @@ class Executing:
             return failure
         finally:
             session.active.leave()
-        declared = _declared(call, value)
-        if declared is not None:
-            ticket.verdict = verdict_of(declared)
-            return declared
-        ticket.verdict = "up"
-        return self._succeeded(call, value, attempt, now)
+        ticket.verdict = "up" if declared is None else verdict_of(declared)
+        return ended
 
     def _policy(self, call: Prepared) -> Policy:
         return self._session.services.policies.of(self._session.installed.name, call.tool.name)

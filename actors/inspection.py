@@ -3,7 +3,7 @@
 import msgspec
 from msgspec import Struct
 
-from ..stores.base import CheckpointUnknown, Head, StoredSession
+from ..stores.base import CheckpointUnknown, Head, Row, SessionDamaged, StoredSession
 from ..stores.records import (
     CallState,
     JournalEntry,
@@ -62,8 +62,22 @@ class Checkpoint(Struct, frozen=True, kw_only=True):
 
 
 def entries_of(stored: StoredSession) -> list[JournalEntry]:
-    """Return the entries of a loaded session in order."""
-    return [entry for row in stored.rows for entry in decode_row(row.body)]
+    """Return the entries of a loaded session in order.
+
+    Raises:
+        SessionDamaged: a row's bytes are whole, but not what this version can hold.
+    """
+    return [entry for row in stored.rows for entry in _decoded(stored.head.session_id, row)]
+
+
+def _decoded(session_id: str, row: Row) -> list[JournalEntry]:
+    try:
+        return decode_row(row.body)
+    except msgspec.MsgspecError as error:
+        raise SessionDamaged(
+            f"session {session_id}, row {row.seq} (checkpoint {row.counter}) is not of this form: "
+            f"{error}; it is left untouched"
+        ) from error
 
 
 def fold(session_id: str, entries: list[JournalEntry]) -> SessionState:

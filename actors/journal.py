@@ -11,7 +11,7 @@ from functools import partial
 from msgspec import Struct
 
 from ..stores.base import Append, Conflict, Done, Facts, Fenced, Head, StoreFailed, Written
-from ..stores.records import JournalEntry, Resulted, SessionStatus, encode_row
+from ..stores.records import JournalEntry, Resulted, SessionStatus, encode_entry, join_row
 from ..supervisor.errors import UkemiError
 from ..supervisor.loops import OneShot
 from .checkpoint import CheckpointActor
@@ -86,7 +86,7 @@ class Journal:
         self.seq = seq
         self.counter = self._row_counter = state.counter
         self.next_n = state.next_n
-        self._riders: list[JournalEntry] = []
+        self._encoded: list[bytes] = []
         self._waiting: list[JournalEntry] = []
         self._blobs: list[Blob] = []
         self._status: SessionStatus = "running"
@@ -112,8 +112,13 @@ class Journal:
         return self._flying is None and self._next is None
 
     def ride(self, entry: JournalEntry) -> None:
-        """Add an entry that is stored with the next row."""
-        self._riders.append(entry)
+        """Add an entry that is stored with the next row.
+
+        Raises:
+            TypeError, UnicodeEncodeError, OverflowError: it cannot be stored; nothing has changed.
+        """
+        self._encoded.append(encode_entry(entry))
+        self._waiting.append(entry)
         self._state.apply(entry)
 
     def append(
@@ -126,10 +131,13 @@ class Journal:
         """Add entries and start storing them; the acknowledgement says when they are durable.
 
         A ``status`` other than running ends the ownership with this row.
+
+        Raises:
+            TypeError, UnicodeEncodeError, OverflowError: it cannot be stored; nothing has changed.
         """
-        self._waiting += self._riders
+        # What cannot be stored must fail here, before anybody believes that it happened.
+        self._encoded += [encode_entry(entry) for entry in entries]
         self._waiting += entries
-        self._riders.clear()
         self._blobs += blobs
         self._status = status
         self._facts = facts or self._facts
@@ -174,13 +182,14 @@ class Journal:
 
     def unsaved(self) -> list[JournalEntry]:
         """Return what is known here and not acknowledged by the store."""
-        return [*self._entries, *self._waiting, *self._riders]
+        return [*self._entries, *self._waiting]
 
     def _launch(self) -> None:
         """Start storing everything that waits as one row."""
         acknowledgement = self._next
         assert acknowledgement is not None
         self._entries, self._waiting = self._waiting, []
+        encoded, self._encoded = self._encoded, []
         blobs, self._blobs = tuple(self._blobs), []
         self._next = None
         self._row_counter = _counter_after(self._entries, self._row_counter)
@@ -189,7 +198,7 @@ class Journal:
             epoch=self.epoch,
             seq=self.seq + 1,
             counter=self._row_counter,
-            body=encode_row(self._entries),
+            body=join_row(encoded),
             blobs=blobs,
             status=self._status,
             facts=self._facts,

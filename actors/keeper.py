@@ -13,7 +13,6 @@ from ..stores.liveness import owner_is_dead
 from ..stores.records import SessionStatus
 from ..supervisor import Context
 from ..supervisor.clock import Clock
-from ..supervisor.errors import UkemiError
 from .ownership import Ownership
 from .sessions import Sessions, each_head
 from .steady import SteadyWall
@@ -187,7 +186,7 @@ class Keeper:
             adopted.append(session_id)
         except SessionOwned:
             return  # somebody else was faster
-        except UkemiError as error:
+        except Exception as error:  # noqa: BLE001 - whatever is stored in one must not keep others
             # It stays as it is in the store; one that cannot be taken must not keep others waiting.
             self._refused.add(session_id)
             self._raise_alert(f"session {session_id} could not be resumed: {error}")

@@ -78,7 +78,10 @@ class Life:
         left_s = session.account.left("seconds")
         if left_s == float("inf"):
             return None
-        return session.services.timers.after(max(0.0, left_s), self._out_of_time)
+        if left_s <= 0:
+            self._out_of_time()
+            return None
+        return session.services.timers.after(left_s, self._out_of_time)
 
     def _out_of_time(self) -> None:
         session = self._session

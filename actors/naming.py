@@ -9,6 +9,7 @@ from typing import get_args
 from ..stores.records import SessionStatus
 from ..supervisor.errors import UsageError
 
+_SUB_SESSION = re.compile(r"\.\d+\.\d+\Z")
 _ID = re.compile(r"(?=.*[A-Za-z0-9])[A-Za-z0-9._-]{1,200}\Z")
 STATUSES: tuple[SessionStatus, ...] = get_args(SessionStatus)
 
@@ -22,6 +23,20 @@ def check_id(session_id: str) -> str:
     if not isinstance(session_id, str) or not _ID.match(session_id):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise UsageError(
             f"session_id={session_id!r} must be 1 to 200 letters, digits, dots, _ or -"
+        )
+    return session_id
+
+
+def check_own_id(session_id: str) -> str:
+    """Return a session id that a caller may give: none that a sub-session could have.
+
+    Raises:
+        UsageError: as `check_id`, or it ends like the name of a sub-session.
+    """
+    if _SUB_SESSION.search(check_id(session_id)):
+        raise UsageError(
+            f"session_id={session_id!r} ends like a sub-session's name (.NUMBER.NUMBER), "
+            "which are the runtime's to give; choose another ending"
         )
     return session_id
 

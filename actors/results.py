@@ -8,7 +8,7 @@ import msgspec
 from msgspec import Struct
 
 from ..supervisor.errors import ToolBug
-from .text import clean, decode, head_of, is_hostile, marker, shorten, size, tail_of
+from .text import clean, decode, exact, head_of, is_hostile, marker, shorten, size, tail_of
 
 CONTENT_BYTES_MAX = 32 * 1024
 NOTE_BYTES_MAX = 384  # room for the names of all kinds of replacement at once
@@ -65,15 +65,17 @@ def render_result(
     """
     value_type: str | None = None
     raw: str | bytes
-    if isinstance(value, str | bytes):
-        raw = value
+    if isinstance(value, str):
+        raw = exact(value)
+    elif isinstance(value, bytes):
+        raw = bytes(value)
     elif isinstance(value, bytearray | memoryview):
         raw = bytes(cast(bytearray, value))
     elif value is None:
         raw = ""
     else:
         value_type = type_name(value)
-        raw = value.to_text() if isinstance(value, Shown) else _to_json(value)
+        raw = exact(value.to_text()) if isinstance(value, Shown) else _to_json(value)
     if mask is not None:
         raw = _masked(raw, mask)
     return _bounded(raw, limits, value_type)

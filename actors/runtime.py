@@ -42,7 +42,7 @@ from ..supervisor import (
 from ..supervisor.classify import Classifier, classify
 from ..supervisor.classify_user import UserRules, read_rules
 from ..supervisor.clock import Clock, SystemClock
-from ..supervisor.errors import ErrorClass, UsageError
+from ..supervisor.errors import ErrorClass, ToolBug, UsageError
 from ..supervisor.ids import Ids, RandomIds
 from ..supervisor.policy import Policies, Policy
 from ..supervisor.policy_file import load_policy
@@ -56,7 +56,7 @@ from .events import AlertRaised
 from .handle import SessionHandle
 from .keeper import Keeper
 from .late import record_late
-from .naming import check_folder, check_id, check_secrets, check_statuses
+from .naming import check_folder, check_id, check_own_id, check_secrets, check_statuses
 from .outcome import Outcome
 from .ownership import LEASE_S, Ownership, check_lease
 from .pool import Pool
@@ -65,6 +65,7 @@ from .services import Services
 from .session import Session
 from .sessions import Sessions, each_head
 from .steady import SteadyWall
+from .text import exact
 from .threads import LateOutcome, RunningThread, Threads
 from .upstreams import Upstreams
 
@@ -310,21 +311,35 @@ class Runtime:
             StoreFailed: the store failed for longer than it is waited for.
         """
         sessions = self._sessions_here
-        name = self._ids.new("session") if session_id is None else check_id(session_id)
+        name = self._ids.new("session") if session_id is None else check_own_id(session_id)
         if parent is not None and parent not in sessions.active:
             raise UsageError(f"parent {parent!r} is no active session of this runtime")
         self._budget.book.check_known(group=group, tenant=tenant)
+        folder = check_folder(working_directory)
+        return await self._start(name, agent, task, budget, folder, parent, group, tenant)
+
+    async def _start(
+        self,
+        name: str,
+        agent: str,
+        task: str,
+        budget: Budget | None,
+        folder: str,
+        parent: str | None = None,
+        group: str | None = None,
+        tenant: str | None = None,
+    ) -> SessionHandle:
         now_ms = self._clock.wall_ms()
         facts = Facts(
             agent=agent,
             created_at_ms=now_ms,
             updated_at_ms=now_ms,
             parent=parent,
-            group=group,
-            tenant=tenant,
-            working_directory=check_folder(working_directory),
+            group=group if group is None else exact(group),
+            tenant=tenant if tenant is None else exact(tenant),
+            working_directory=folder,
         )
-        session = await sessions.start(name, agent, task, budget or Budget(), facts)
+        session = await self._sessions_here.start(name, agent, task, budget or Budget(), facts)
         return self._handle(name, session)
 
     def session(self, session_id: str) -> SessionHandle:
@@ -419,28 +434,33 @@ class Runtime:
         """Start a sub-session or find the one this call has started before; wait for its end."""
         sessions = self._sessions_here
         try:
-            handle = await self._find_subsession(session_id)
+            handle = await self._find_subsession(parent, session_id, agent)
             if handle is None:
-                handle = await self.start(
-                    agent,
-                    task,
-                    budget=budget,
-                    session_id=session_id,
-                    parent=parent,
-                    working_directory=sessions.active[parent].facts.working_directory,
-                )
+                folder = sessions.active[parent].facts.working_directory
+                name = check_id(session_id)
+                handle = await self._start(name, agent, task, budget, folder, parent)
             return await handle.outcome()
         except anyio.get_cancelled_exc_class():
             sessions.pool.cancel_soon(session_id)
             raise
+        except UsageError as error:
+            # The model did not choose any of this: it is not the model's to correct.
+            raise ToolBug(f"the sub-session could not be run: {error}") from error
 
-    async def _find_subsession(self, session_id: str) -> SessionHandle | None:
-        if session_id in self._sessions_here.active:
-            return self.session(session_id)
+    async def _find_subsession(
+        self, parent: str, session_id: str, agent: str
+    ) -> SessionHandle | None:
         try:
             head = await self._store.head(session_id)
         except SessionUnknown:
             return None
+        if head.facts.parent != parent or head.facts.agent != agent:
+            raise UsageError(
+                f"session {session_id} is no sub-session of {parent} with agent {agent}; "
+                "give sessions of your own other names"
+            )
+        if session_id in self._sessions_here.active:
+            return self.session(session_id)
         return (
             await self.resume(session_id) if head.status == "running" else self.session(session_id)
         )

@@ -69,7 +69,7 @@ def clean(value: str | bytes) -> Cleaned:
     UTF-8, or as what their byte order mark says; bytes that do not decode become ``\xff``.
     Tab, line feed and carriage return stay.
     """
-    text, decoding = (value, ()) if isinstance(value, str) else decode(value)
+    text, decoding = (exact(value), ()) if isinstance(value, str) else decode(value)
     if not is_hostile(text):
         return Cleaned(text, decoding)
     changed = [*decoding]
@@ -78,6 +78,11 @@ def clean(value: str | bytes) -> Cleaned:
         changed.append("surrogate pair")
     found = {_name(char): None for char in dict.fromkeys(_HOSTILE.findall(text))}
     return Cleaned(_HOSTILE.sub(_visible, text), (*changed, *found))
+
+
+def exact(text: str) -> str:
+    """Return a text as a plain str: a subclass is the same to a reader, and not to an encoder."""
+    return text if type(text) is str else str.__str__(text)
 
 
 def is_hostile(text: str) -> bool:

@@ -9,7 +9,7 @@ from ..supervisor.decide import Conclude, Correct, Directive, HandOver, PassThro
 from ..supervisor.failure import Failure
 from .scrub import scrub
 from .secrets import Mask
-from .text import clean, is_hostile
+from .text import clean, exact, is_hostile
 
 MESSAGE_MAX = 1_500
 """Characters of an error's text that a model is given."""
@@ -119,17 +119,22 @@ def cleaned(failure: Failure, mask: Mask) -> Failure:
         failure,
         message=scrub(mask(encodable(failure.message))),
         traceback=scrub(mask(encodable(failure.traceback))),
+        type_name=mask(encodable(failure.type_name)),
+        fields=tuple(scrub(mask(encodable(field))) for field in failure.fields),
+        evidence=tuple(mask(encodable(each)) for each in failure.evidence),
     )
 
 
 def encodable(text: str) -> str:
     """Return the text with what breaks stores and protocols made visible."""
-    return clean(text).text if is_hostile(text) else text
+    return clean(text).text if is_hostile(text) else exact(text)
 
 
 def encodable_call(call: ToolCall) -> ToolCall:
     """Return the call as it is, or refused where its arguments cannot be stored."""
     if not (is_hostile(call.arguments) or is_hostile(call.name) or is_hostile(call.id)):
-        return call
+        if type(call.arguments) is type(call.name) is type(call.id) is str:
+            return call
+        return ToolCall(exact(call.id), exact(call.name), exact(call.arguments), call.problem)
     problem = "the arguments hold characters that no text can hold; send them escaped"
     return ToolCall(clean(call.id).text, clean(call.name).text, "{}", call.problem or problem)

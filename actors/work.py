@@ -12,6 +12,8 @@ import anyio
 from msgspec import Struct
 
 from ..supervisor import Timer, Timers
+from ..supervisor.errors import ToolBug
+from ..supervisor.loops import close_leaked
 from .budget import Refusal
 
 T = TypeVar("T")
@@ -51,6 +53,24 @@ class ForeignCancellation(Exception):
 
     def __init__(self, what: str) -> None:
         super().__init__(f"{what} was cancelled by something inside it")
+
+
+class BodyExit(ToolBug):
+    """The body called `sys.exit`, which is meant for a program of its own."""
+
+    def __init__(self, what: str, code: object) -> None:
+        super().__init__(f"{what} called sys.exit({code!r})")
+
+
+class LeakedScope(ToolBug):
+    """The body returned with a cancel scope or task group still open.
+
+    Such a scope belongs to the task that opened it, which is the session's: keep it open in a task
+    of your own, and hand the call what it needs.
+    """
+
+    def __init__(self, what: str) -> None:
+        super().__init__(f"{what} left a cancel scope or task group open when it returned")
 
 
 class Superseded(Exception):
@@ -119,12 +139,20 @@ class Work:
         self._bodies.add(body)
         try:
             with body.scope:
-                value = await function()
+                try:
+                    value = await function()
+                finally:
+                    leaked = close_leaked(body.scope)
                 if self.closed:
                     raise Superseded(value)
+                if leaked:
+                    raise LeakedScope(what)
                 return value
         except Superseded:
             raise
+        except SystemExit as error:
+            # A wrapped command line that means to end its own program must not end this one.
+            raise BodyExit(what, error.code) from error
         except anyio.get_cancelled_exc_class() as error:
             if anyio.current_effective_deadline() == float("-inf"):
                 raise  # a scope of ours: the session is being stopped

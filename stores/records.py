@@ -273,8 +273,27 @@ def encode_row(entries: list[JournalEntry]) -> bytes:
 
     Raises:
         UnicodeEncodeError: a text holds a lone surrogate; clean it before.
+        TypeError: a field is of no type that can be stored, such as a subclass of str.
+        OverflowError: a number is beyond 64 bits.
     """
     return _encoder.encode(entries)
+
+
+def encode_entry(entry: JournalEntry) -> bytes:
+    """Encode one entry by itself, for `join_row`; raises as `encode_row` does."""
+    return _encoder.encode(entry)
+
+
+def join_row(encoded: list[bytes]) -> bytes:
+    """Return the row of these entries: what `encode_row` makes of them all at once."""
+    count = len(encoded)
+    if count < 16:
+        head = bytes((0x90 | count,))  # MessagePack: fixarray, array 16, array 32
+    elif count < 65536:
+        head = b"\xdc" + count.to_bytes(2, "big")
+    else:
+        head = b"\xdd" + count.to_bytes(4, "big")
+    return head + b"".join(encoded)
 
 
 def decode_row(body: bytes) -> list[JournalEntry]:

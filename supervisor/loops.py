@@ -94,3 +94,29 @@ def current_loop() -> Loop:
 
         return TrioLoop()
     return _AsyncioLoop()
+
+
+def close_leaked(scope: anyio.CancelScope) -> bool:
+    """Close scopes that were opened inside of ``scope`` in this task and never closed.
+
+    On asyncio they would stay the task's innermost for good, and the task could not even end
+    without tearing down the group it runs in. Tells whether there were any. On trio the run itself
+    watches over this.
+    """
+    leaked = False
+    while (innermost := _innermost_scope()) is not None and innermost is not scope:
+        leaked = True
+        innermost.__exit__(None, None, None)
+    return leaked
+
+
+def _innermost_scope() -> Any:
+    """The current task's innermost scope on asyncio; None on trio, or should anyio hide it."""
+    backend = sys.modules.get("anyio._backends._asyncio")
+    states = getattr(backend, "_task_states", None)
+    try:
+        task = asyncio.current_task()
+    except RuntimeError:  # no asyncio here
+        return None
+    state = states.get(task) if states is not None and task is not None else None
+    return getattr(state, "cancel_scope", None)

@@ -1,0 +1,70 @@
+"""What a model client hands back, checked before anything of it is believed or stored. Pure."""
+
+import math
+from typing import get_args
+
+import msgspec
+
+from ..stores.records import ToolCall, Usage
+from ..supervisor.errors import ToolBug
+from .model import Finish, ModelReply
+from .wording import encodable, encodable_call
+
+FINISHES = frozenset(get_args(Finish))
+TOKENS_MAX = 2**53
+"""Far beyond any provider, and still exact in every store."""
+
+CUT_AT_LIMIT = (
+    "the answer was cut off at the output limit, so the call may be incomplete; "
+    "send a smaller piece"
+)
+
+
+def checked(reply: object, model: str) -> ModelReply:
+    """Return what a model answered in a form that can be stored.
+
+    Calls of an answer that was cut at the limit are marked to be refused, whoever made them.
+
+    Raises:
+        ToolBug: it is no answer; the message says what was expected.
+    """
+    if not isinstance(reply, ModelReply):
+        kind = type(reply).__name__
+        raise ToolBug(f"model {model} returned a {kind}; complete() must return a ModelReply")
+    _check(isinstance(reply.text, str), model, "text", reply.text, "a str")  # pyright: ignore[reportUnnecessaryIsInstance]
+    _check(reply.finish in FINISHES, model, "finish", reply.finish, f"one of {sorted(FINISHES)}")
+    _check(isinstance(reply.raw, bytes | None), model, "raw", reply.raw, "bytes or None")  # pyright: ignore[reportUnnecessaryIsInstance]
+    _check_usage(reply.usage, model)
+    calls = tuple(_call(call, reply.finish, model) for call in reply.calls)
+    text = encodable(reply.text)
+    if text is reply.text and all(new is old for new, old in zip(calls, reply.calls, strict=True)):
+        return reply
+    return msgspec.structs.replace(reply, text=text, calls=calls)
+
+
+def _call(call: ToolCall, finish: Finish, model: str) -> ToolCall:
+    _check(isinstance(call, ToolCall), model, "calls", call, "ToolCalls")  # pyright: ignore[reportUnnecessaryIsInstance]
+    for name in ("id", "name", "arguments"):
+        value = getattr(call, name)
+        _check(isinstance(value, str), model, f"a call's {name}", value, "a str")
+    kept = encodable_call(call)
+    if finish == "length" and kept.problem is None:
+        return ToolCall(kept.id, kept.name, kept.arguments, CUT_AT_LIMIT)
+    return kept
+
+
+def _check_usage(usage: Usage, model: str) -> None:
+    _check(isinstance(usage, Usage), model, "usage", usage, "a Usage")  # pyright: ignore[reportUnnecessaryIsInstance]
+    for name in ("input_tokens", "output_tokens", "cached_tokens"):
+        value = getattr(usage, name)
+        good = type(value) is int and 0 <= value <= TOKENS_MAX
+        _check(good, model, f"usage.{name}", value, "a whole number, zero or more")
+    cost = usage.cost_usd
+    good = type(cost) in (int, float) and math.isfinite(cost) and cost >= 0
+    _check(good, model, "usage.cost_usd", cost, "a number, zero or more")
+
+
+def _check(good: bool, model: str, what: str, value: object, expected: str) -> None:
+    if not good:
+        shown = repr(value)[:80]
+        raise ToolBug(f"model {model} returned {what}={shown}; it must be {expected}")
