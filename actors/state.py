@@ -132,8 +132,10 @@ class SessionState:
 
     @property
     def in_doubt(self) -> dict[CallId, CallEntry]:
-        """Calls whose effect is unknown."""
-        return {call: entry for call, entry in self.ledger.items() if entry.in_doubt}
+        """Calls whose effect is unknown, in the order in which they were asked for."""
+        return {
+            call: self.ledger[call] for call in sorted(self.ledger) if self.ledger[call].in_doubt
+        }
 
     def corrections_before(self, tool: str, n: int) -> int:
         """Rounds in a row, before message ``n``, in which the model had to amend a call of a tool."""

@@ -151,9 +151,9 @@ class PlanningPolicy(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         hint: what the model is told then, besides what the runtime knows.
     """
 
-    repeats_max: int | None = 10
+    repeats_max: int | None = 25
     failing_repeats_max: int | None = 3
-    near_repeats_max: int | None = 12
+    near_repeats_max: int | None = 30
     idle_steps_max: int | None = None
     restarts_max: int = 0
     restart_from: Literal["loop", "task"] = "loop"

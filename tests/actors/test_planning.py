@@ -89,7 +89,7 @@ async def test_by_default_a_person_is_asked(store: MemoryStore) -> None:
         outcome = await run_one(runtime, of)
     assert isinstance(outcome, HandedOver)
     assert outcome.reason == "planning"
-    assert "came 10 times" in outcome.detail
+    assert "came 25 times" in outcome.detail
 
 
 async def test_the_trajectory_begins_again_before_the_loop_with_a_hint(store: MemoryStore) -> None:
@@ -247,12 +247,12 @@ async def test_the_agent_s_own_word_for_progress(store: MemoryStore, moves: bool
         seen.append(facts.checkpoint)
         return {"at": facts.checkpoint if moves else 0}
 
-    script: list[Reply] = [*[call("look")] * 20, "done"]
+    script: list[Reply] = [*[call("look")] * 40, "done"]
     of = Agent("agent", model=ScriptedModel(script), tools=Shop().tools(), progress=progress)
     async with Runtime(store, agents=[of]) as runtime:
         outcome = await run_one(runtime, of)
     assert (outcome == Completed("done")) is moves
-    assert seen == list(range(21 if moves else 11))
+    assert seen == list(range(41 if moves else 26))
 
 
 async def test_too_many_steps_without_a_change_of_state(store: MemoryStore) -> None:

@@ -1,5 +1,6 @@
 """Sub-sessions, shared budgets, and actors that die: who is restarted, who goes on undisturbed."""
 
+import random
 from functools import partial
 from typing import Any
 
@@ -32,7 +33,7 @@ from ukemi import (
     tool,
 )
 from ukemi.actors.events import SessionRestarted
-from ukemi.actors.model import ModelReply, ModelRequest, NoteMessage
+from ukemi.actors.model import ModelRequest, NoteMessage
 from ukemi.models import Hang, Pieces, ScriptedModel, call
 from ukemi.models.scripted import Reply
 from ukemi.stores.base import Fenced
@@ -297,10 +298,23 @@ async def test_the_soft_share_is_told_to_the_model_once(store: MemoryStore) -> N
 # ---------------------------------------------------------------- actors that die
 
 
+class BrokenSource(random.Random):
+    """A source of chance that raises when it is told to, once."""
+
+    broken = False
+
+    def random(self) -> float:
+        if self.broken:
+            self.broken = False
+            raise RuntimeError("broken")
+        return 0.5
+
+
 class Dying:
-    """A model whose actor, not whose request, is killed: by the test, or by a broken reply."""
+    """A model whose actor, not whose request, is killed: by the test, or by a fault of ours."""
 
     def __init__(self, times: int) -> None:
+        self.source = BrokenSource()
         self.left = times
         self.asked = 0
 
@@ -313,8 +327,10 @@ class Dying:
             return call("nothing")
         if self.left:
             self.left -= 1
-            # No client gives such a reply: it breaks the session's own code, not the request.
-            return ModelReply(text=3)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+            # The model fails in passing, and what draws the wait before the next attempt is broken:
+            # a fault of the session's own code, not of the request.
+            self.source.broken = True
+            return TransientError("busy")
         return "survived"
 
 
@@ -333,7 +349,9 @@ def steady(steps: int = 50) -> Agent:
 async def test_a_session_actor_that_crashes_is_restarted_and_goes_on(store: MemoryStore) -> None:
     dying, others = Dying(times=2), steady()
     events: list[object] = []
-    async with Runtime(store, agents=[dying.agent(), others], policy=PATIENT) as runtime:
+    async with Runtime(
+        store, agents=[dying.agent(), others], policy=PATIENT, random_source=dying.source
+    ) as runtime:
         await runtime.start("steady", "go", session_id="other")
         handle = await runtime.start("dying", "go", session_id="d")
 
@@ -352,7 +370,9 @@ async def test_a_session_actor_that_crashes_is_restarted_and_goes_on(store: Memo
 async def test_over_its_intensity_it_is_handed_over_while_others_go_on(store: MemoryStore) -> None:
     dying, others = Dying(times=1000), steady()
     policy = Policy(restarts=RestartPolicy(intensity=3, period_s=60.0), planning=PATIENT.planning)
-    async with Runtime(store, agents=[dying.agent(), others], policy=policy) as runtime:
+    async with Runtime(
+        store, agents=[dying.agent(), others], policy=policy, random_source=dying.source
+    ) as runtime:
         await runtime.start("steady", "go", session_id="other")
         await runtime.start("dying", "go", session_id="d")
         outcome = await ended(runtime, "d")
@@ -367,7 +387,9 @@ async def test_over_its_intensity_it_is_handed_over_while_others_go_on(store: Me
     assert other.epoch == 1
     # A person mends the fault and sends a message: it goes on as any other.
     dying.left = 0
-    async with Runtime(store, agents=[dying.agent(), others], policy=PATIENT) as runtime:
+    async with Runtime(
+        store, agents=[dying.agent(), others], policy=PATIENT, random_source=dying.source
+    ) as runtime:
         await runtime.session("d").send("mended, go on")
         assert await ended(runtime, "d") == Completed("survived")
 
