@@ -7,6 +7,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
+
 import ukemi
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -92,7 +93,9 @@ def imports_of(path: Path) -> set[Path]:
             names = [base / alias.name for alias in node.names] if base.is_dir() else []
             files = [name.with_suffix(".py") for name in names]
             found |= {file for file in files if file.exists()} or {
-                base.with_suffix(".py") if base.with_suffix(".py").exists() else base / "__init__.py"
+                base.with_suffix(".py")
+                if base.with_suffix(".py").exists()
+                else base / "__init__.py"
             }
     return found - {path}
 
