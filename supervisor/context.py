@@ -22,6 +22,8 @@ T = TypeVar("T")
 
 # A body that always finds messages would never let others run.
 _MESSAGES_PER_ROUND = 256
+# What a context begins with; never added to, so that one list does for all of them.
+_NO_BATCH: list[Any] = []
 
 
 class Context(Generic[M]):
@@ -34,7 +36,7 @@ class Context(Generic[M]):
         self._services = services
         self._ready = ready
         self._future = services.loop.future
-        self._batch: list[M] = []
+        self._batch: list[M] = _NO_BATCH
         self._tally = 0
 
     @property
