@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 export PYTHONDONTWRITEBYTECODE ?= 1
 
-.PHONY: help demo test fast sweep live lint format bench clean requirements
+.PHONY: help demo test fast sweep live lint format bench bench-kernel clean requirements
 
 help:
 	@echo "make demo    the main job, killed in the middle and started again (no key, no network)"
@@ -62,6 +62,10 @@ format: .venv/.lint
 
 bench: .venv/.stamp
 	$(BIN)/python -m benchmarks
+
+# Beside pykka and xoscar, which it installs into .venv-peers.
+bench-kernel: .venv/.stamp
+	$(BIN)/python -m benchmarks kernel
 
 # Pins with hashes and no index address; needs uv.
 requirements:
