@@ -32,7 +32,7 @@ test: .venv/.stamp
 	$(BIN)/python -m pytest -m "realtime and not sweep"
 
 fast: .venv/.stamp
-	$(BIN)/python -m pytest -m "not slow and not sweep and not realtime"
+	$(BIN)/python -m pytest -m "not slow"
 
 sweep: .venv/.stamp
 	$(BIN)/python -m pytest -m sweep

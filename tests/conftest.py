@@ -21,6 +21,31 @@ class RootIsNoTestPackage:
         return pytest.Dir.from_parent(parent, path=path) if path == ROOT else None
 
 
+# Long for what they are: the whole run has them, the fast subset does not.
+LONG = (
+    "tests/actors/test_parking.py",
+    "tests/cases/test_case_tenancy.py",
+    "tests/cases/test_session_events.py",
+    "tests/models/test_client_answers.py",
+    "tests/models/test_client_faults.py",
+    "tests/stores/test_store_law.py",
+    "tests/supervisor/test_kernel_costs.py",
+)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Keep the fast subset (``-m "not slow"``) fast.
+
+    Sweeps and tests in real time take their time. uvloop runs what asyncio runs, on another loop.
+    """
+    for item in items:
+        callspec = getattr(item, "callspec", None)
+        again = callspec is not None and "uvloop" in callspec.id.split("-")
+        lasting = item.get_closest_marker("sweep") or item.get_closest_marker("realtime")
+        if again or lasting or item.nodeid.startswith(LONG):
+            item.add_marker(pytest.mark.slow)
+
+
 def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(RootIsNoTestPackage())
 
