@@ -8,9 +8,11 @@ import msgspec
 from ..stores.records import ToolCall, Usage
 from ..supervisor.errors import ToolBug
 from .model import Finish, ModelReply
+from .text import is_hostile
 from .wording import encodable, encodable_call
 
 FINISHES = frozenset(get_args(Finish))
+_WHOLE = FINISHES - {"length"}
 TOKENS_MAX = 2**53
 """Far beyond any provider, and still exact in every store."""
 
@@ -28,6 +30,8 @@ def checked(reply: object, model: str) -> ModelReply:
     Raises:
         ToolBug: it is no answer; the message says what was expected.
     """
+    if type(reply) is ModelReply and _is_plain(reply):
+        return reply
     if not isinstance(reply, ModelReply):
         kind = type(reply).__name__
         raise ToolBug(f"model {model} returned a {kind}; complete() must return a ModelReply")
@@ -40,6 +44,32 @@ def checked(reply: object, model: str) -> ModelReply:
     if text is reply.text and all(new is old for new, old in zip(calls, reply.calls, strict=True)):
         return reply
     return msgspec.structs.replace(reply, text=text, calls=calls)
+
+
+def _is_plain(reply: ModelReply) -> bool:
+    """Tell, quickly, that nothing of it needs a second look; most answers are like that."""
+    usage = reply.usage
+    return (
+        type(reply.text) is str
+        and reply.finish in _WHOLE
+        and (reply.raw is None or type(reply.raw) is bytes)
+        and type(usage) is Usage
+        and type(usage.input_tokens)
+        is type(usage.output_tokens)
+        is type(usage.cached_tokens)
+        is int
+        and 0 <= min(usage.input_tokens, usage.output_tokens, usage.cached_tokens)
+        and max(usage.input_tokens, usage.output_tokens, usage.cached_tokens) <= TOKENS_MAX
+        and type(usage.cost_usd) is float
+        and 0.0 <= usage.cost_usd < math.inf
+        and not is_hostile(reply.text)
+        and all(
+            type(call) is ToolCall
+            and type(call.id) is type(call.name) is type(call.arguments) is str
+            and not (is_hostile(call.arguments) or is_hostile(call.name) or is_hostile(call.id))
+            for call in reply.calls
+        )
+    )
 
 
 def _call(call: ToolCall, finish: Finish, model: str) -> ToolCall:

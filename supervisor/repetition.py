@@ -23,6 +23,7 @@ import json
 import re
 import unicodedata
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import Any, Literal, TypeGuard
 
 from msgspec import Struct
@@ -229,12 +230,27 @@ def alike_arguments(one: str, other: str) -> Likeness:
     if max(len(one), len(other)) > ARGUMENTS_MAX:
         return "different"
     try:
-        left, right = json.loads(one), json.loads(other)
-        if _exact(left) == _exact(right):
-            return "same"
-        return "near" if _loose(left) == _loose(right) else "different"
+        left, right = _forms(one), _forms(other)
     except (ValueError, RecursionError):
         return "different"  # no JSON: its text is all there is, and it differs
+    if left[0] == right[0]:
+        return "same"
+    return "near" if left[1] == right[1] else "different"
+
+
+def _forms(arguments: str) -> tuple[Any, Any]:
+    """Return the exact and the loose form; each step is compared with the few before it."""
+    return _kept_forms(arguments) if len(arguments) <= _KEPT_MAX else _read_forms(arguments)
+
+
+def _read_forms(arguments: str) -> tuple[Any, Any]:
+    value = json.loads(arguments)
+    return _exact(value), _loose(value)
+
+
+# Many sessions take turns, each with a few steps to compare: bounded to some ten megabytes.
+_KEPT_MAX = 256
+_kept_forms = lru_cache(maxsize=8192)(_read_forms)
 
 
 def _exact(value: Any) -> Any:
