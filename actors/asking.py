@@ -34,6 +34,7 @@ from .parking import parks
 from .replies import checked
 from .session import Session
 from .state import CONCLUDE, MODEL
+from .text import exact
 from .wording import cleaned, refused_request, retried
 from .work import CutOff, Superseded, Work, pause
 
@@ -53,7 +54,7 @@ class Asking:
         model = session.installed.model
         self._prices: Prices | None = getattr(model, "prices", None)
         self._output_max: int = getattr(model, "output_tokens_max", None) or OUTPUT_TOKENS_MAX
-        self._name: str = getattr(model, "name", type(model).__name__)
+        self._name = exact(str(getattr(model, "name", type(model).__name__)))
         self._streamed = False
         self._concluding = False
         self._waiting = False

@@ -8,7 +8,7 @@ import msgspec
 from ..stores.records import ToolCall, Usage
 from ..supervisor.errors import ToolBug
 from .model import Finish, ModelReply
-from .text import is_hostile
+from .text import exact, is_hostile
 from .wording import encodable, encodable_call
 
 FINISHES = frozenset(get_args(Finish))
@@ -40,17 +40,22 @@ def checked(reply: object, model: str) -> ModelReply:
     _check(isinstance(reply.raw, bytes | None), model, "raw", reply.raw, "bytes or None")  # pyright: ignore[reportUnnecessaryIsInstance]
     _check_usage(reply.usage, model)
     calls = tuple(_call(call, reply.finish, model) for call in reply.calls)
-    text = encodable(reply.text)
-    if text is reply.text and all(new is old for new, old in zip(calls, reply.calls, strict=True)):
-        return reply
-    return msgspec.structs.replace(reply, text=text, calls=calls)
+    _check(isinstance(reply.raw_format, str), model, "raw_format", reply.raw_format, "a str")  # pyright: ignore[reportUnnecessaryIsInstance]
+    return msgspec.structs.replace(
+        reply,
+        text=encodable(reply.text),
+        calls=calls,
+        finish=exact(reply.finish),
+        raw=None if reply.raw is None else bytes(reply.raw),
+        raw_format=exact(reply.raw_format),
+    )
 
 
 def _is_plain(reply: ModelReply) -> bool:
     """Tell, quickly, that nothing of it needs a second look; most answers are like that."""
     usage = reply.usage
     return (
-        type(reply.text) is str
+        type(reply.text) is type(reply.finish) is type(reply.raw_format) is str
         and reply.finish in _WHOLE
         and (reply.raw is None or type(reply.raw) is bytes)
         and type(usage) is Usage

@@ -119,6 +119,18 @@ async def test_what_is_no_answer_is_a_bug_of_the_model_and_asked_for_once(name: 
     assert says.requests == 1
 
 
+async def test_an_answer_of_texts_of_another_kind_is_an_answer() -> None:
+    ask = ToolCall(Markup("c"), Markup("breathe"), Markup("{}"))
+    said = [
+        ModelReply(calls=(ask,), finish=Markup("tool_calls")),  # type: ignore[arg-type]
+        ModelReply(text=Markup("Done."), finish=Markup("stop"), raw_format=Markup("x")),  # type: ignore[arg-type]
+    ]
+    of = Agent("agent", model=ScriptedModel(said, name=Markup("m")), tools=[breathe])
+    async with Runtime(store(), agents=[of]) as runtime:
+        assert await run_one(runtime, of, session_id="one") == Completed("Done.")
+        assert (await runtime.session("one").checkpoint()).checkpoint_counter == 1
+
+
 async def test_calls_of_an_answer_cut_at_the_limit_never_run() -> None:
     ran: list[int] = []
 
