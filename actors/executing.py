@@ -26,7 +26,7 @@ from .results import render_result
 from .session import Session
 from .state import CallId
 from .threads import LateOutcome
-from .wording import cleaned, retried
+from .wording import cleaned, not_started, retried
 from .work import CutOff, Superseded, TimedOut, Work, pause
 
 
@@ -274,7 +274,7 @@ class Executing:
         if not now.entered:
             # An intent may be stored, but the body certainly did not run.
             return Ended(
-                content="not started: the session was cut off",
+                content=not_started("the session was cut off"),
                 state="refused",
                 error_class=ErrorClass.CANCELLED.value,
                 digest=call.digest,

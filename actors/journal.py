@@ -106,11 +106,6 @@ class Journal:
         self.counter += 1
         return self.counter
 
-    @property
-    def idle(self) -> bool:
-        """Whether nothing waits to be stored (riders aside)."""
-        return self._flying is None and self._next is None
-
     def ride(self, entry: JournalEntry) -> None:
         """Add an entry that is stored with the next row.
 

@@ -71,6 +71,25 @@ def tree(*children: Any) -> SupervisorSpec:
 ECHO = ChildSpec(id="echo", start=actor, wait_ready=True, mailbox_max=3)
 
 
+async def test_a_child_takes_what_is_there_without_waiting() -> None:
+    """In order, the rest stays for the next look, and an empty box is None."""
+    seen: list[str | None] = []
+
+    async def body(ctx: Context[str]) -> None:
+        seen.append(ctx.receive_nowait())
+        seen.append(await ctx.receive())
+        seen.extend(ctx.receive_nowait() for _ in range(3))
+
+    async with Kernel(
+        tree(ChildSpec(id="one", start=body, restart=RestartType.TEMPORARY))
+    ) as kernel:
+        await anyio.wait_all_tasks_blocked()
+        for text in "abc":
+            kernel.ref("one").tell(text)
+        await kernel.supervisor().wait_child("one")
+    assert seen == [None, "a", "b", "c", None]
+
+
 async def test_messages_arrive_in_order() -> None:
     """From one sender, whether the actor sleeps or is busy."""
     got: list[int] = []
