@@ -36,7 +36,8 @@ class Fault(Struct, kw_only=True):
 
 
 class FaultyStore:
-    """Wrap any store. ``commits`` and ``loads`` count the calls so far, failed ones included.
+    """Wrap any store. ``commits`` and ``loads`` count the calls so far, failed ones included;
+    ``committed`` those commits that have come back, whatever became of them.
 
     Args:
         store: where everything goes that no fault stops.
@@ -53,6 +54,7 @@ class FaultyStore:
         self.plan = list(plan)
         self.on_commit = on_commit
         self.commits = 0
+        self.committed = 0
         self.loads = 0
         self.hanging = anyio.Event()
         self._released = anyio.Event()
@@ -70,9 +72,12 @@ class FaultyStore:
     async def commit(self, writes: Sequence[Write]) -> list[Written]:
         self.commits += 1
         number = self.commits
-        await self._point("commit", number, "before")
-        results = await self.store.commit(writes)
-        await self._point("commit", number, "after")
+        try:
+            await self._point("commit", number, "before")
+            results = await self.store.commit(writes)
+            await self._point("commit", number, "after")
+        finally:
+            self.committed += 1
         return results
 
     async def load(
