@@ -26,7 +26,8 @@ from .stores.base import (
     StoreFailed,
     StoreUnusable,
 )
-from .supervisor.classify import classify
+from .supervisor.classify import Classifier, classify, declared_failure
+from .supervisor.classify_user import read_rules
 from .supervisor.errors import (
     BusinessRejected,
     ContentRefused,
@@ -56,6 +57,7 @@ __all__ = [
     "CallContext",
     "Checkpoint",
     "CheckpointUnknown",
+    "Classifier",
     "Completed",
     "ContentRefused",
     "ContextOverflow",
@@ -98,5 +100,7 @@ __all__ = [
     "UsageError",
     "classify",
     "current",
+    "declared_failure",
+    "read_rules",
     "tool",
 ]

@@ -32,27 +32,10 @@ from .classify_user import UserRules
 from .classify_values import is_list, is_mapping, mapping
 from .classify_waits import received, stated_wait
 from .classify_words import clip, of_connection, of_words
-from .errors import ErrorClass, Failed
+from .errors import GRAVEST_FIRST, ErrorClass, Failed
 from .failure import Failure, Stage, Traits
 
 _C = ErrorClass
-
-# A group is as bad as its worst member; worst first.
-WORST_FIRST = (
-    _C.BUG,
-    _C.UNKNOWN,
-    _C.PERMISSION_DENIED,
-    _C.RESOURCE_EXHAUSTED,
-    _C.BUSINESS_REJECTED,
-    _C.CONTENT_REFUSED,
-    _C.PLANNING,
-    _C.INVALID_ARGUMENT,
-    _C.CONTEXT_OVERFLOW,
-    _C.IN_DOUBT_TIMEOUT,
-    _C.RATE_LIMITED,
-    _C.TRANSIENT,
-    _C.CANCELLED,
-)
 
 _MESSAGE_MAX = 2_000
 _DEPTH_MAX = 8
@@ -191,7 +174,7 @@ def _worst(
         if budget[0] <= 0:
             return evidence, _NOTHING
         found.append(_decide(_link(member), stage, depth + 1, budget))
-    worst = min(found, key=lambda each: WORST_FIRST.index(each[1].error_class))
+    worst = min(found, key=lambda each: GRAVEST_FIRST.index(each[1].error_class))
     if worst[1].executed == "no" and any(verdict.executed != "no" for _, verdict in found):
         return worst[0], worst[1]._replace(executed="maybe")
     return worst

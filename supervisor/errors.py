@@ -43,6 +43,24 @@ class ErrorClass(StrEnum):
     UNKNOWN = "unknown"
 
 
+GRAVEST_FIRST = (
+    ErrorClass.BUG,
+    ErrorClass.UNKNOWN,
+    ErrorClass.PERMISSION_DENIED,
+    ErrorClass.RESOURCE_EXHAUSTED,
+    ErrorClass.BUSINESS_REJECTED,
+    ErrorClass.CONTENT_REFUSED,
+    ErrorClass.PLANNING,
+    ErrorClass.INVALID_ARGUMENT,
+    ErrorClass.CONTEXT_OVERFLOW,
+    ErrorClass.IN_DOUBT_TIMEOUT,
+    ErrorClass.RATE_LIMITED,
+    ErrorClass.TRANSIENT,
+    ErrorClass.CANCELLED,
+)
+"""A group of errors is as bad as its worst member: what no repeat helps before what one may."""
+
+
 class UkemiError(Exception):
     """Root of every exception Ukemi raises on purpose."""
 

@@ -10,7 +10,7 @@ from typing import cast
 
 from msgspec import Struct
 
-from .errors import ErrorClass, Failed, UkemiError
+from .errors import GRAVEST_FIRST, ErrorClass, Failed, UkemiError
 
 _FRAMES_MAX = 12
 _CAUSES_MAX = 4
@@ -156,22 +156,6 @@ def _because(reason: Shutdown) -> str:
     return f"{reason.child!r} {describe(reason.cause)}" if reason.cause is not None else ""
 
 
-# From harmless to grave: of several errors in a group the last one here speaks for the group.
-_GRAVITY = (
-    ErrorClass.CANCELLED,
-    ErrorClass.RATE_LIMITED,
-    ErrorClass.TRANSIENT,
-    ErrorClass.CONTEXT_OVERFLOW,
-    ErrorClass.INVALID_ARGUMENT,
-    ErrorClass.PLANNING,
-    ErrorClass.CONTENT_REFUSED,
-    ErrorClass.BUSINESS_REJECTED,
-    ErrorClass.IN_DOUBT_TIMEOUT,
-    ErrorClass.RESOURCE_EXHAUSTED,
-    ErrorClass.PERMISSION_DENIED,
-    ErrorClass.UNKNOWN,
-    ErrorClass.BUG,
-)
 _BUGS = (TypeError, AttributeError, NameError, AssertionError, IndexError, KeyError, ImportError)
 
 
@@ -186,7 +170,7 @@ def crashed(
     errors: Sequence[BaseException], classify: Classify, clean: Callable[[str], str] | None = None
 ) -> Crashed:
     """Make a record of an exception; of several, of the gravest."""
-    worst = max(errors, key=lambda each: _GRAVITY.index(classify(each)))
+    worst = min(errors, key=lambda each: GRAVEST_FIRST.index(classify(each)))
     text, trace = str(worst)[:_TEXT_MAX], traceback_of(worst)
     if clean is not None:
         text, trace = clean(text), clean(trace)

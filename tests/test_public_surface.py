@@ -46,11 +46,11 @@ from ukemi.models import ScriptedModel, call
 from ukemi.stores.base import Head
 
 UKEMI = """
-Agent Budget BusinessRejected CallContext Checkpoint Completed ContentRefused ContextOverflow Dossier
+Agent Budget BusinessRejected CallContext Checkpoint Classifier Completed ContentRefused ContextOverflow Dossier
 ErrorClass Failed Failure HandedOver InDoubtTimeout Inspection InvalidArgument Model ModelReply
 ModelRequest Outcome PermissionDenied PlanningFailure Policy Prices RateLimited ResourceExhausted
 RetryPolicy Runtime RuntimeClosed SessionHandle Stopped Tool ToolBug Traits TransientError UkemiError UsageError classify
-current tool CheckpointUnknown Fenced SessionDamaged SessionExists SessionOwned
+current declared_failure read_rules tool CheckpointUnknown Fenced SessionDamaged SessionExists SessionOwned
 SessionUnknown StoreError StoreFailed StoreUnusable
 """
 ACTORS = """
