@@ -5,7 +5,7 @@ Owns: the active sessions, the account book, the checkpoint actor, events.
 Never: talks to a provider itself, or writes to a store other than through the checkpoint actor.
 
 Files, each using only those before it: text, secrets, scrub, docstring · model · marks, arguments, schema,
-context, threads, tools, toolbox, results, closing · budget, accounts · conversation, state · outcome,
+context, threads, bodies, companions, tools, toolbox, results, closing · budget, accounts · conversation, ledger, state · outcome,
 dossier, wording · events, bus, upstreams, alerts · checkpoint, journal, ownership, steady · agent, work, active_time, services
 · session · parking, gate, preparing, executing, asking, calling, planning · life · inspection, retention · pool, sessions,
 late, keeper · naming, handle, runtime.

@@ -3,10 +3,12 @@
 import functools
 import inspect
 import re
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Any, Generic, NoReturn, ParamSpec, TypeVar, cast, final, overload
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Generic, NoReturn, ParamSpec, TypeVar, final, overload
 
 from ..supervisor.errors import UsageError
+from .bodies import is_async, run_body
+from .companions import Companion
 from .docstring import describe
 from .marks import Declared, Effect, Marks, Undo, settle
 from .schema import Parameters, signature_of
@@ -36,6 +38,7 @@ class Tool(Generic[P, R_co]):
     marks: Marks
     parameters: Mapping[str, Any]
     is_async: bool
+    compensation: Companion | None
     _read: Parameters
     _optional: frozenset[str]
 
@@ -56,7 +59,8 @@ class Tool(Generic[P, R_co]):
             description=described.text,
             marks=marks,
             parameters=read.schema,
-            is_async=_is_async(function),
+            is_async=is_async(function),
+            compensation=_compensation_of(name, marks, parameters),
             _read=read,
             _optional=frozenset(
                 key for key, one in parameters.items() if one.default is not inspect.Parameter.empty
@@ -112,25 +116,17 @@ class Tool(Generic[P, R_co]):
             TransientError: the body did not start, as in `Threads.run`.
             Exception: whatever the body raises.
         """
-        function: Callable[..., Any] = self.__wrapped__
         given = arguments
         if self.marks.accepts_key or self.marks.secrets:
             given = {**arguments, **self._filled(key, secrets or {})}
-        if self.is_async:
-            if on_start is not None:
-                on_start()
-            return await function(**given)
-        body = functools.partial(function, **given)
-        pool = threads or Threads()
-        try:
-            result = await pool.run(body, tool=self.name, on_start=on_start)
-        finally:
-            if threads is None:
-                pool.close()
-        if inspect.isawaitable(result):
-            # A plain wrapper around an async function: its body runs here.
-            return await cast("Awaitable[object]", result)
-        return result
+        return await run_body(
+            self.__wrapped__,
+            given,
+            name=self.name,
+            in_loop=self.is_async,
+            threads=threads,
+            on_start=on_start,
+        )
 
     def needs(self, parameter: str) -> bool:
         """Tell whether the function cannot be called without this parameter."""
@@ -228,10 +224,13 @@ def _not_a_function(function: object) -> str | None:
     return None
 
 
-def _is_async(function: Callable[..., Any]) -> bool:
-    return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(
-        getattr(function, "__call__", None)  # noqa: B004 (an object whose __call__ is async)
-    )
+def _compensation_of(
+    name: str, marks: Marks, parameters: Mapping[str, inspect.Parameter]
+) -> Companion | None:
+    function = marks.compensate
+    if function is None:
+        return None
+    return Companion(name, "compensate", function, marks, parameters, takes_result=True)
 
 
 def _check_key(name: str, marks: Marks, parameters: Mapping[str, inspect.Parameter]) -> None:
