@@ -80,7 +80,8 @@ class Append(Struct, frozen=True, kw_only=True, tag=True, gc=False):
 
     ``status`` other than ``running`` ends the ownership: the session is parked or over, and takes
     no further row until it is claimed. ``counter`` never goes back. ``facts`` replaces the facts
-    where given. ``blobs`` are stored under their digests, once for all sessions.
+    where given. ``blobs`` are stored under their digests, once for all sessions. ``taken`` names
+    the posts of the session that this row applies; all of them must be there and not taken.
     """
 
     session_id: str
@@ -91,6 +92,21 @@ class Append(Struct, frozen=True, kw_only=True, tag=True, gc=False):
     blobs: tuple[tuple[str, bytes], ...] = ()
     status: SessionStatus = "running"
     facts: Facts | None = None
+    taken: tuple[str, ...] = ()
+
+
+class Post(Struct, frozen=True, kw_only=True, tag=True):
+    """Give a session a person's decision, whoever drives it; its owner takes it with `Append`.
+
+    ``about`` names the question, which is decided once: another post about it is refused for as
+    long as the session is kept, also after the first was taken. The same post again is no error.
+    """
+
+    session_id: str
+    about: str
+    body: bytes
+    at_ms: int
+    by: str = ""
 
 
 class Claim(Struct, frozen=True, kw_only=True, tag=True):
@@ -140,7 +156,7 @@ class Rewrite(Struct, frozen=True, kw_only=True, tag=True):
     blobs: frozenset[str] = frozenset()
 
 
-Write = Create | Append | Claim | Renew | Leave | Pack | Rewrite
+Write = Create | Append | Post | Claim | Renew | Leave | Pack | Rewrite
 
 
 class Done(Struct, frozen=True, gc=False):
@@ -163,6 +179,30 @@ class HeadQuery(Struct, frozen=True, kw_only=True):
     due_before_ms: int | None = None
     after: str | None = None
     limit: int = 100
+
+
+class PostQuery(Struct, frozen=True, kw_only=True):
+    """Which posts that nobody has taken to list, oldest first. None means any.
+
+    Args:
+        owner: only those this owner may take: of its own sessions, and of sessions that nobody
+            owns, whose owner's lease had ended at ``now_ms``, or whose owner is in ``dead``.
+        agents: only those of sessions of these agents.
+    """
+
+    session_id: str | None = None
+    owner: str | None = None
+    now_ms: int = 0
+    dead: frozenset[str] = frozenset()
+    agents: frozenset[str] | None = None
+    limit: int = 1000
+
+
+class Posted(Struct, frozen=True):
+    """A post that waits to be taken; ``damaged``: its bytes changed, so it says nothing."""
+
+    post: Post
+    damaged: bool = False
 
 
 class Store(Protocol):
@@ -234,6 +274,14 @@ class Store(Protocol):
         """Return ids of running sessions whose owner is dead or whose lease has ended."""
         ...
 
+    async def posts(self, query: PostQuery) -> list[Posted]:
+        """List decisions that wait to be taken, oldest first.
+
+        Asked every second: where there are none, it must cost next to nothing, however many
+        sessions there are.
+        """
+        ...
+
     async def blob(self, digest: str) -> bytes:
         """Return a large text stored by reference.
 
@@ -276,6 +324,22 @@ class Fenced(StoreError):
 
 class Conflict(StoreError):
     """The write was made from an older state than the stored one; load again and redo it."""
+
+
+class AlreadyDecided(StoreError):
+    """A question was decided before, by whom and when; that decision stands, this one is void.
+
+    Args:
+        by: who decided; empty where that was not said.
+        at_ms: when, in epoch milliseconds.
+        body: the decision that stands, as it is stored.
+    """
+
+    def __init__(self, message: str, *, by: str = "", at_ms: int = 0, body: bytes = b"") -> None:
+        super().__init__(message)
+        self.by = by
+        self.at_ms = at_ms
+        self.body = body
 
 
 class SessionDamaged(StoreError):

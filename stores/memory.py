@@ -23,6 +23,9 @@ from .base import (
     HeadQuery,
     Leave,
     Pack,
+    Post,
+    Posted,
+    PostQuery,
     Renew,
     Rewrite,
     Row,
@@ -45,7 +48,9 @@ from .rules import (
     refuse_claim,
     refuse_create,
     refuse_pack,
+    refuse_post,
     refuse_rewrite,
+    refuse_taking,
 )
 
 
@@ -54,6 +59,7 @@ class _Session(Struct):
     rows: list[StoredRow]
     facts: bytes
     blobs: set[str] = field(default_factory=set[str])
+    posts: dict[str, Post] = field(default_factory=dict[str, Post])
 
 
 class _Data(Struct):
@@ -62,6 +68,9 @@ class _Data(Struct):
     sessions: dict[str, _Session] = field(default_factory=dict[str, _Session])
     owners: dict[str, int] = field(default_factory=dict[str, int])
     blobs: dict[str, bytes] = field(default_factory=dict[str, bytes])
+    waiting: dict[tuple[str, str], Post] = field(
+        default_factory=dict[tuple[str, str], Post]
+    )  # posts nobody has taken, the oldest first, by session and what they are about
 
 
 _named: dict[str, _Data] = {}
@@ -137,6 +146,15 @@ class MemoryStore:
         ]
         return found[:limit]
 
+    async def posts(self, query: PostQuery) -> list[Posted]:
+        await self._turn()
+        found = [
+            Posted(post)
+            for post in self._data.waiting.values()
+            if query.session_id in (None, post.session_id) and self._may_take(post, query)
+        ]
+        return found[: query.limit]
+
     async def blob(self, digest: str) -> bytes:
         await self._turn()
         try:
@@ -167,6 +185,21 @@ class MemoryStore:
             if session.place.owner is not None
         ]
 
+    def _may_take(self, post: Post, query: PostQuery) -> bool:
+        session = self._data.sessions[post.session_id]
+        if query.agents is not None:
+            facts = _readable(decode_facts, session.facts)
+            if facts is None or facts.agent not in query.agents:
+                return False
+        owner = session.place.owner
+        return (
+            query.owner is None
+            or owner is None
+            or owner == query.owner
+            or owner in query.dead
+            or self._data.owners.get(owner, 0) <= query.now_ms
+        )
+
     def _write(self, write: Write) -> Written:
         try:
             return self._apply(write)
@@ -185,7 +218,7 @@ class MemoryStore:
             case Leave(owner=owner):
                 self._data.owners.pop(owner, None)
                 return Done()
-            case Append() | Claim() | Pack() | Rewrite():
+            case Append() | Post() | Claim() | Pack() | Rewrite():
                 session = self._session(write.session_id)
                 return self._change(session, write)
             case _:
@@ -201,14 +234,19 @@ class MemoryStore:
         self._data.sessions[write.session_id] = session
         return Done(1, 1)
 
-    def _change(self, session: _Session, write: Append | Claim | Pack | Rewrite) -> Done:
+    def _change(self, session: _Session, write: Append | Post | Claim | Pack | Rewrite) -> Done:
         place = session.place
         if place.damaged is None:
             place.damaged = damage_of(session.rows[-1])
         match write:
             case Append():
                 _raise(refuse_append(place, write))
+                self._take(write)
                 self._append(session, write)
+            case Post():
+                earlier = session.posts.get(write.about)
+                _raise(refuse_post(place, write, earlier))
+                self._post(session, write, earlier)
             case Claim(owner=owner):
                 lease = self._data.owners.get(place.owner or "")
                 _raise(refuse_claim(place, write, lease))
@@ -221,6 +259,19 @@ class MemoryStore:
             case _:
                 assert_never(write)
         return Done(place.epoch, place.seq)
+
+    def _post(self, session: _Session, write: Post, earlier: Post | None) -> None:
+        for text in (write.about, write.by):
+            text.encode()  # as a file would refuse it
+        if earlier is None:
+            session.posts[write.about] = self._data.waiting[write.session_id, write.about] = write
+
+    def _take(self, write: Append) -> None:
+        waiting = self._data.waiting
+        named = {(write.session_id, about) for about in write.taken}
+        _raise(refuse_taking(write, len(named & waiting.keys())) if named else None)
+        for each in named:
+            del waiting[each]
 
     def _append(self, session: _Session, write: Append) -> None:
         place = session.place

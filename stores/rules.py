@@ -10,6 +10,7 @@ from itertools import pairwise
 from msgspec import Struct
 
 from .base import (
+    AlreadyDecided,
     Append,
     BadRecord,
     CheckpointUnknown,
@@ -20,6 +21,7 @@ from .base import (
     Head,
     HeadQuery,
     Pack,
+    Post,
     RecordTooNew,
     Rewrite,
     SessionDamaged,
@@ -89,6 +91,35 @@ def refuse_append(place: Place, write: Append) -> StoreError | None:
     if type(body) is bytes and len(body) <= BODY_BYTES_MAX:
         return None
     return _refuse_body(session_id, body)
+
+
+def refuse_post(place: Place, write: Post, earlier: Post | None) -> StoreError | None:
+    """Say why a decision must not be posted, or None.
+
+    ``earlier`` is what was posted about the same question before; the same again is accepted.
+    """
+    if place.damaged is not None:
+        return _damaged(write.session_id, place.damaged)
+    if earlier is not None and earlier != write:
+        return AlreadyDecided(
+            f"session {write.session_id}: {write.about} was decided by {earlier.by or 'somebody'}",
+            by=earlier.by,
+            at_ms=earlier.at_ms,
+            body=earlier.body,
+        )
+    if not write.about:
+        return BadRecord(f"session {write.session_id}: a decision must say what it is about")
+    return _refuse_body(write.session_id, write.body)
+
+
+def refuse_taking(write: Append, waiting: int) -> StoreError | None:
+    """Say why a row must not take its posts, or None; ``waiting`` of them are there to be taken."""
+    if waiting == len(set(write.taken)) == len(write.taken):
+        return None
+    return Conflict(
+        f"session {write.session_id}: of the decisions {', '.join(write.taken)} only {waiting}"
+        " wait to be taken"
+    )
 
 
 def refuse_claim(place: Place, write: Claim, lease_until_ms: int | None) -> StoreError | None:

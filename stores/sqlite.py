@@ -23,6 +23,8 @@ from .base import (
     BlobUnknown,
     Head,
     HeadQuery,
+    Posted,
+    PostQuery,
     SessionDamaged,
     SessionUnknown,
     StoredSession,
@@ -35,6 +37,7 @@ from .base import (
 from .evolution import CURRENT, Conversions
 from .rules import assemble
 from .sqlite_batch import Known
+from .sqlite_inbox import read_posts
 from .sqlite_rows import (
     DRIVER_ERRORS,
     is_broken,
@@ -296,6 +299,9 @@ class SqliteStore:
     async def orphans(self, now_ms: int, dead: frozenset[str], limit: int) -> list[str]:
         names = json.dumps(sorted(dead))
         return await self._read(partial(read_orphans, now_ms=now_ms, dead_json=names, limit=limit))
+
+    async def posts(self, query: PostQuery) -> list[Posted]:
+        return await self._read(partial(read_posts, query=query))
 
     async def blob(self, digest: str) -> bytes:
         found = await self._read(partial(read_blob, digest=digest))

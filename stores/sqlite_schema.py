@@ -2,7 +2,8 @@
 
 ``log`` is append-only; each row points to its session's row before it, so no secondary index grows
 with the number of sessions. ``live`` is the small, hot table of sessions somebody owns. ``head`` has
-every session and is written when one is created, parked or over. ``seg`` holds packed rows.
+every session and is written when one is created, parked or over. ``seg`` holds packed rows. ``post``
+has people's decisions, each kept after a row has taken it, so that a question is decided once.
 """
 
 import os
@@ -13,7 +14,7 @@ from pathlib import Path
 from .base import StoreUnusable
 
 APPLICATION_ID = 0x556B656D  # "Ukem"
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 SEQ_BITS = 32  # a segment's key is its session's number and its first seq, in one integer
 
 _VERSION_1 = (
@@ -44,7 +45,16 @@ _VERSION_1 = (
     "CREATE INDEX blob_ref_blob ON blob_ref(blob)",
 )
 
-MIGRATIONS = {0: _VERSION_1}
+_VERSION_2 = (
+    """CREATE TABLE post(
+        id INTEGER PRIMARY KEY, num INTEGER NOT NULL, about TEXT NOT NULL,
+        author TEXT NOT NULL, at_ms INTEGER NOT NULL, crc INTEGER NOT NULL, body BLOB NOT NULL,
+        taken INTEGER NOT NULL DEFAULT 0, UNIQUE (num, about))""",
+    # Only what waits: empty, as a rule, and so asked for nothing.
+    "CREATE INDEX post_waiting ON post(num) WHERE taken = 0",
+)
+
+MIGRATIONS = {0: _VERSION_1, 1: _VERSION_2}
 """Statements that lead from schema version k to k+1."""
 
 

@@ -15,6 +15,7 @@ from .base import (
     Facts,
     Leave,
     Pack,
+    Post,
     Renew,
     Rewrite,
     SessionDamaged,
@@ -25,6 +26,7 @@ from .base import (
 from .encoding import encode_facts, stored
 from .rules import refuse_append, refuse_claim, refuse_create, refuse_pack, refuse_rewrite
 from .sqlite_batch import Batch, Known
+from .sqlite_inbox import post, take
 from .sqlite_pack import pack, rewrite
 from .sqlite_rows import SqlitePlace, examine, is_broken, read_lease
 
@@ -149,6 +151,8 @@ def _apply(batch: Batch, write: Write) -> Written:
             return _append(batch, write)
         case Create():
             return _create(batch, write)
+        case Post():
+            return post(batch, write)
         case Claim():
             return _claim(batch, write)
         case Renew():
@@ -166,7 +170,9 @@ def _apply(batch: Batch, write: Write) -> Written:
 
 def _append(batch: Batch, write: Append) -> Written:
     place = batch.place(write.session_id)
-    refusal = refuse_append(place, write)
+    refusal: Written | None = refuse_append(place, write)
+    if refusal is None and write.taken:
+        refusal = take(batch, place, write)
     if refusal is not None:
         return refusal
     facts = None if write.facts is None else encode_facts(write.facts, place.extra)

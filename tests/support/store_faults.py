@@ -8,7 +8,17 @@ from typing import Literal
 import anyio
 from msgspec import Struct, structs
 
-from ukemi.stores.base import Head, HeadQuery, Store, StoredSession, StoreFailed, Write, Written
+from ukemi.stores.base import (
+    Head,
+    HeadQuery,
+    Posted,
+    PostQuery,
+    Store,
+    StoredSession,
+    StoreFailed,
+    Write,
+    Written,
+)
 from ukemi.stores.memory import MemoryStore
 from ukemi.stores.sqlite import SqliteStore
 
@@ -101,6 +111,9 @@ class FaultyStore:
 
     async def orphans(self, now_ms: int, dead: frozenset[str], limit: int) -> list[str]:
         return await self.store.orphans(now_ms, dead, limit)
+
+    async def posts(self, query: PostQuery) -> list[Posted]:
+        return await self.store.posts(query)
 
     async def blob(self, digest: str) -> bytes:
         return await self.store.blob(digest)
