@@ -8,8 +8,9 @@ import hashlib
 import json
 import re
 import unicodedata
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from decimal import Decimal
+from types import MappingProxyType
 from typing import Any, NoReturn, TypeGuard
 
 import msgspec
@@ -21,6 +22,15 @@ BYTES_MAX = 4 * 1024 * 1024
 DEPTH_MAX = 64
 # Python refuses to read longer integers; canonical forms keep the same bound.
 DIGITS_MAX = 4300
+
+FORM = "2:"
+"""Begins every digest: the version of the canonical form it was made by.
+
+Digests of different forms do not compare; whoever compares makes the stored one anew from the stored
+arguments. The first form had no mark, and left defaults out.
+"""
+
+NO_DEFAULTS: Mapping[str, Any] = MappingProxyType({})
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
@@ -62,7 +72,7 @@ def parse_object(arguments: str) -> dict[str, Any]:
     return _parse(arguments, _plain)
 
 
-def canonical_arguments(arguments: str) -> bytes:
+def canonical_arguments(arguments: str, defaults: Mapping[str, Any] = NO_DEFAULTS) -> bytes:
     """Return the one form that all spellings of the same arguments share.
 
     Keys are sorted, and no white space is left. Numbers count by their exact decimal value, so
@@ -70,20 +80,43 @@ def canonical_arguments(arguments: str) -> bytes:
     ``0.10000000000000001`` are two. Text, keys included, is in Unicode's normal form C. True is
     not 1, null is not a missing key, and the order of an array counts.
 
+    Args:
+        defaults: as `canonical_defaults` returns them. They stand for what was left out, since the
+            function is called with them: an argument left out and its default sent are one call, and
+            the same text after the default has changed is another.
+
     Raises:
         InvalidArgument: as `parse_object`; or two keys become the same one in normal form C.
     """
-    return msgspec.json.encode(_parse(arguments, _canonical), order="sorted")
+    found = _parse(arguments, _canonical)
+    return msgspec.json.encode({**defaults, **found} if defaults else found, order="sorted")
 
 
-def digest(tool_name: str, arguments: str) -> str:
-    """Return the SHA-256 (hex) of a tool's name and its canonical arguments.
+def canonical_defaults(defaults: Mapping[str, object]) -> dict[str, Any]:
+    """Return a tool's defaults in the canonical form; what is no plain data is left out."""
+    found: dict[str, Any] = {}
+    for name, value in defaults.items():
+        try:
+            text = msgspec.json.encode({name: value}, enc_hook=_no_data).decode()
+            found |= _parse(text, _canonical)
+        except (TypeError, ValueError, OverflowError, RecursionError, InvalidArgument):
+            continue
+    return found
+
+
+def digest(tool_name: str, arguments: str, defaults: Mapping[str, Any] = NO_DEFAULTS) -> str:
+    """Return a call's name: the form, and the SHA-256 (hex) of tool and canonical arguments.
 
     Raises:
         InvalidArgument: as `canonical_arguments`.
     """
     name = unicodedata.normalize("NFC", tool_name).encode("utf-8", "backslashreplace")
-    return hashlib.sha256(name + b"\0" + canonical_arguments(arguments)).hexdigest()
+    form = canonical_arguments(arguments, defaults)
+    return FORM + hashlib.sha256(name + b"\0" + form).hexdigest()
+
+
+def _no_data(value: object) -> NoReturn:
+    raise TypeError(f"{type(value).__name__} is no plain data")
 
 
 def _parse(arguments: str, decoder: json.JSONDecoder) -> dict[str, Any]:

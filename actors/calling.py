@@ -7,16 +7,19 @@ is in doubt, and a tool not marked safe never runs a second time to find out.
 
 import anyio
 
-from ..stores.records import Resulted
+from ..stores.records import Noted, Resulted, ToolCall
 from .budget import STEPS, Refusal
 from .conversation import Turn
 from .dossier import Trouble, over_budget
+from .ends import Asked, Ended, Prepared, asked_in
 from .events import CallFinished
-from .executing import Executing, Waiting
+from .executing import Executing
 from .journal import Acknowledgement
-from .preparing import Ended, Preparing
+from .ledger import CallId
+from .preparing import Preparing
+from .resolving import late_of, ran_again
 from .session import Session
-from .state import RunCall
+from .state import RunAgain, RunCall
 from .work import Work
 
 
@@ -28,22 +31,18 @@ class Calling:
         self._preparing = Preparing(session)
         self._executing = Executing(session, work)
         self._trouble: Trouble | None = None
-        self._doing: tuple[Turn, int] | None = None
+        self._doing: Asked | None = None
 
     @property
     def doing(self) -> str:
         """What was begun last, in words."""
-        if self._doing is None:
-            return "start"
-        turn, index = self._doing
-        return f"call {turn.answered.n}.{index} {turn.answered.calls[index].name}"
+        return "start" if self._doing is None else self._doing.step
 
     def over(self, limit: Refusal) -> Trouble:
         """Return the trouble of a budget that was spent while the last call ran."""
         if self._doing is None:
             return over_budget(limit, self.doing)
-        turn, index = self._doing
-        arguments = self._session.services.mask(turn.answered.calls[index].arguments)
+        arguments = self._session.services.mask(self._doing.call.arguments)
         return over_budget(limit, self.doing, arguments)
 
     async def run(self, step: RunCall) -> Trouble | None:
@@ -80,7 +79,7 @@ class Calling:
             for index, result in enumerate(tuple(turn.results)):
                 if result is None:
                     began = (n, index) in session.began
-                    ended = self._preparing.unrun(turn, index, why, began=began)
+                    ended = self._preparing.unrun(asked_in(turn, index), why, began=began)
                     stored = self._append(turn, index, ended)
         if stored is not None:
             await stored.wait()
@@ -91,7 +90,7 @@ class Calling:
         if session.stepped_n >= turn.answered.n:
             return None
         session.stepped_n = turn.answered.n
-        known = (*session.state.ledger, *session.state.waits)
+        known = (*session.state.ledger.open, *session.state.waits)
         if any(turn.results) or any(n == turn.answered.n for n, _ in known):
             return None  # begun, and booked, in an earlier life
         return session.account.take(STEPS)
@@ -106,20 +105,47 @@ class Calling:
 
     async def _one(self, turn: Turn, index: int) -> None:
         """Bring one call to its result, and store it."""
-        self._doing = (turn, index)
-        prepared = self._preparing.prepare(turn, index)
-        if isinstance(prepared, Ended):
-            ended: Ended | Waiting = prepared
-        else:
-            ended = await self._executing.execute(prepared)
-        if isinstance(ended, Waiting):
-            named = (turn.answered.n, index)
-            self._session.began.discard(named)
-            self._session.intended.discard(named)
+        self._doing = asked = asked_in(turn, index)
+        ended = await self._ended(asked.id, self._preparing.prepare(asked))
+        if ended is None:
             return
         await self._append(turn, index, ended).wait()
         if ended.trouble is not None and self._trouble is None:
             self._trouble = ended.trouble
+
+    async def _ended(self, call: CallId, prepared: Prepared | Ended) -> Ended | None:
+        """Run a call that may run; None where it waits in the store for its next attempt."""
+        if isinstance(prepared, Ended):
+            return prepared
+        ended = await self._executing.execute(prepared)
+        if isinstance(ended, Ended):
+            return ended
+        self._session.began.discard(call)
+        self._session.intended.discard(call)
+        return None
+
+    async def run_again(self, step: RunAgain) -> Trouble | None:
+        """Run a call once more that a person has allowed; its one result stays as it is.
+
+        How it ended goes to the ledger, and to the model in a note.
+        """
+        session, call = self._session, step.call
+        entry = session.state.ledger.again[call]
+        self._doing = Asked(*call, ToolCall("", entry.tool, entry.arguments))
+        ended = await self._ended(call, self._preparing.again(call, entry))
+        if ended is None:
+            return None
+        late = late_of(call, ended)
+        session.began.discard(call)
+        session.intended.discard(call)
+        self._tell(call, entry.tool, ended)
+        noted = Noted(
+            session.journal.take_n(),
+            ran_again(call, entry.tool, late),
+            f"again {call[0]}.{call[1]}",
+        )
+        await session.journal.append(late, noted, session.booked(), blobs=ended.blobs).wait()
+        return ended.trouble
 
     def _append(self, turn: Turn, index: int, ended: Ended) -> Acknowledgement:
         """Store a result: the tool message, the ledger's result and the checkpoint in one."""
@@ -136,23 +162,29 @@ class Calling:
             ended.error_class,
             ended.attempts,
             ended.elapsed_s,
-            ended.blobs[0][0] if ended.blobs else None,
+            ended.blob,
             ended.value_type,
             ended.digest,
-            still_running=ended.still_running,
+            ended.replayed,
+            ended.still_running,
             spent=session.spent(),
             closes=ended.closes,
+            by=ended.by,
         )
+        self._tell((n, index), turn.answered.calls[index].name, ended)
+        return session.journal.append(result, blobs=ended.blobs)
+
+    def _tell(self, call: CallId, tool: str, ended: Ended) -> None:
+        session = self._session
         session.emit(
             CallFinished(
                 session_id=session.id,
                 at_ms=session.now_ms(),
-                n=n,
-                index=index,
-                tool=turn.answered.calls[index].name,
+                n=call[0],
+                index=call[1],
+                tool=tool,
                 state=ended.state,
                 error_class=ended.error_class,
                 elapsed_s=ended.elapsed_s,
             )
         )
-        return session.journal.append(result, blobs=ended.blobs)

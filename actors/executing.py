@@ -7,7 +7,6 @@ from msgspec import Struct
 
 from ..stores.records import Intended
 from ..supervisor.breaker import verdict_of
-from ..supervisor.classify import declared_failure
 from ..supervisor.decide import Conclude, Directive, HandOver, History, Retry, decide
 from ..supervisor.errors import ErrorClass
 from ..supervisor.failure import Failure
@@ -17,17 +16,30 @@ from .budget import TOOL_CALLS, Budget, Refusal
 from .closing import CannotTell, resources_of
 from .context import CallContext, calling
 from .dossier import Trouble
+from .ends import (
+    Ended,
+    Prepared,
+    declared,
+    end_failed,
+    in_doubt_still,
+    interrupted,
+    may_have_taken_effect,
+    not_again,
+    spent,
+)
 from .events import CallStarted, RetryScheduled
 from .gate import Entered, Held, enter
+from .ledger import PROBE, CallId
 from .outcome import Outcome
 from .parking import parks
-from .preparing import Ended, Prepared, end_failed, interrupted, spent
+from .probing import Absent, Found, Probing, Unclear
 from .results import render_result
 from .session import Session
-from .state import CallId
 from .threads import LateOutcome
-from .wording import cleaned, not_started, retried
+from .wording import cleaned, clipped, not_started, retried
 from .work import CutOff, Superseded, TimedOut, Work, pause
+
+TIMED_OUT = "TimedOut"
 
 
 class Waiting(Struct, frozen=True):
@@ -50,40 +62,54 @@ class _Attempt:
         self._began.add(self._call)
 
 
+class _Tries(Struct):
+    """The attempts of one call: when the first was made, the number of the next, the last failure.
+
+    ``doubtful``: one of those made may have taken effect.
+    """
+
+    first_at: float
+    attempt: int
+    doubtful: bool
+    failure: Failure | None = None
+
+
 class Executing:
     """Bodies of one life of a session."""
 
     def __init__(self, session: Session, work: Work) -> None:
         self._session = session
         self._work = work
+        self._probing = Probing(session, work)
 
     async def execute(self, call: Prepared) -> Ended | Waiting:
         """Run a call to its end, over as many attempts as the policy gives it.
 
-        Before a wait that is long enough to park the session it stops; the wait is stored.
+        Where an earlier life left it in doubt and its probe can tell, that is asked first. Before a
+        wait that is long enough to park the session it stops; the wait is stored.
         """
         clock = self._session.services.clock
-        first_at = clock.now() - call.elapsed_s
-        attempt = call.attempt
-        failure: Failure | None = None
-        while True:
-            ticket = await self._enter(call, attempt, first_at, failure)
-            if isinstance(ticket, Ended):
-                return ticket
-            now = _Attempt(clock.now(), (call.n, call.index), self._session.began)
-            with ticket:
-                result = await self._attempt(call, attempt, now, ticket)
-            if isinstance(result, Ended):
-                return result
-            failure = result
-            ended = await self._retry_or_end(call, failure, attempt, first_at, now)
+        tries = _Tries(clock.now() - call.elapsed_s, call.attempt, call.doubtful)
+        if call.probe_first:
+            ended = await self._probe_first(call, tries)
             if ended is not None:
                 return ended
-            attempt += 1
+        while True:
+            ticket = await self._enter(call, tries)
+            if isinstance(ticket, Ended):
+                return ticket
+            now = _Attempt(clock.now(), call.id, self._session.began)
+            with ticket:
+                result = await self._attempt(call, tries, now, ticket)
+            if isinstance(result, Ended):
+                return result
+            tries.failure = result
+            ended = await self._retry_or_end(call, result, tries, now)
+            if ended is not None:
+                return ended
+            tries.attempt += 1
 
-    async def _enter(
-        self, call: Prepared, attempt: int, first_at: float, failure: Failure | None
-    ) -> Entered | Ended:
+    async def _enter(self, call: Prepared, tries: _Tries) -> Entered | Ended:
         """Wait until the call's upstream may be asked, or end the call."""
         policy = self._policy(call)
         entered = await enter(
@@ -91,59 +117,56 @@ class Executing:
             self._work,
             call.tool.marks.upstream,
             subject=call.tool.name,
-            repeat=attempt > 1,
-            since=first_at,
+            repeat=tries.attempt > 1,
+            since=tries.first_at,
             time_budget_s=policy.transient.time_budget_s,
         )
         if entered is None:
-            now = _Attempt(first_at, (call.n, call.index), self._session.began)
-            now.entered = attempt > 1  # an attempt before this one may have taken effect
-            return self._cut_off(call, now)
+            return self._unrepeated(call, tries)
         if isinstance(entered, Held):
-            return self._held(call, attempt, first_at, failure, entered)
+            return self._held(call, tries, entered)
         return entered
 
-    def _held(
-        self, call: Prepared, attempt: int, first_at: float, failure: Failure | None, held: Held
-    ) -> Ended:
+    def _held(self, call: Prepared, tries: _Tries, held: Held) -> Ended:
         """End a call whose upstream will not be asked in time."""
         directive = HandOver("blocked", held.detail)
-        clock = self._session.services.clock
-        now = _Attempt(first_at, (call.n, call.index), self._session.began)
-        if failure is not None:
-            now.entered = True
-        elif call.attempt > 1 and not call.traits.safe_to_retry:
+        failure, ran = tries.failure, tries.failure is not None
+        if failure is None and tries.doubtful:
             # An earlier life began it, and whether that took effect is still not known.
             directive = HandOver("in_doubt", f"{held.detail}; an earlier attempt is in doubt")
-            return interrupted(call.digest, safe=False, trouble=self._trouble(call, directive))
-        else:
+            doubt = self._doubt(call, tries)
+            return msgspec.structs.replace(doubt, trouble=self._trouble(call, directive))
+        if failure is None:
             failure = Failure(
                 error_class=ErrorClass.TRANSIENT,
                 message=held.detail,
                 type_name="Held",
                 may_have_executed="no",
             )
-        elapsed_s = clock.now() - first_at
-        return self._end_failed(call, failure, directive, attempt - 1 or 1, elapsed_s, now)
+        attempts = tries.attempt - 1 or 1
+        return self._end_failed(call, failure, directive, tries, attempts, ran=ran)
 
     async def _attempt(
-        self, call: Prepared, attempt: int, now: _Attempt, ticket: Entered
+        self, call: Prepared, tries: _Tries, now: _Attempt, ticket: Entered
     ) -> Ended | Failure:
         """Make one attempt: how the call ended, or the failure to decide on."""
         session = self._session
-        refusal = self._book(again=attempt != call.attempt or call.elapsed_s > 0)
+        refusal = self._book(again=tries.attempt != call.attempt or call.elapsed_s > 0)
         if refusal is not None:
-            return spent(refusal, call.step, self._session.services.mask(call.text), call.digest)
-        await self._intend(call, attempt)
+            shown = session.services.mask(call.text)
+            doubt = self._doubt(call, tries) if tries.doubtful else None
+            return spent(refusal, call.step, shown, call.digest, doubt=doubt)
+        await self._intend(call, tries)
         now.began_at = session.services.clock.now()
         session.active.enter()
         try:
-            value = await self._run(call, attempt, now)
-            declared = _declared(call, value)
+            value = await self._run(call, tries.attempt, now)
+            failed = declared(call.tool, value)
             # What cannot be rendered or judged is a fault of the tool, and no reason to run it again.
-            ended = declared or self._succeeded(call, value, attempt, now)
+            elapsed_s = session.services.clock.now() - now.began_at
+            ended = failed or self._succeeded(call, value, tries.attempt, elapsed_s)
         except CutOff:
-            return self._cut_off(call, now)
+            return self._cut_off(call, tries, now)
         except Superseded:
             raise
         except Exception as error:  # noqa: BLE001 - the tool boundary: whatever a body raises
@@ -153,8 +176,38 @@ class Executing:
             return failure
         finally:
             session.active.leave()
-        ticket.verdict = "up" if declared is None else verdict_of(declared)
+        ticket.verdict = "up" if failed is None else verdict_of(failed)
         return ended
+
+    # ------------------------------------------------------------ what the probe says
+
+    async def _probe_first(self, call: Prepared, tries: _Tries) -> Ended | None:
+        """Ask about an attempt of an earlier life; None where the call may run."""
+        answer = await self._probing.ask(call, still_running=call.still_running)
+        made = max(1, call.attempt - 1)
+        match answer:
+            case Found(value):
+                return self._found(call, value, made)
+            case Absent():
+                tries.doubtful = False
+                return None
+            case Unclear(why):
+                shown = self._session.services.mask(call.text)
+                running = call.still_running
+                return in_doubt_still(
+                    call.step, shown, call.digest, made, why, still_running=running
+                )
+
+    def _found(self, call: Prepared, value: object, attempts: int) -> Ended:
+        """Return the result that a probe found in place of the call's own."""
+        try:
+            ended = self._succeeded(call, value, attempts, 0.0)
+        except Exception as error:  # noqa: BLE001 - what a user's function returned
+            failure = cleaned(self._session.services.classify(error), self._session.services.mask)
+            shown = self._session.services.mask(call.text)
+            why = f"the probe's answer cannot be kept: {failure.message}"
+            return in_doubt_still(call.step, shown, call.digest, attempts, why, still_running=False)
+        return msgspec.structs.replace(ended, replayed=True, by=PROBE)
 
     def _policy(self, call: Prepared) -> Policy:
         return self._session.services.policies.of(self._session.installed.name, call.tool.name)
@@ -177,11 +230,19 @@ class Executing:
         account.settle(reserved, tool_calls=1, retries=1)
         return None
 
-    async def _intend(self, call: Prepared, attempt: int) -> None:
+    async def _intend(self, call: Prepared, tries: _Tries) -> None:
         """Make the intent durable; a read needs none, repeating it does no harm."""
         session = self._session
         if call.tool.marks.effect == "write":
-            intent = Intended(call.n, call.index, call.tool.name, call.digest, attempt, call.key)
+            intent = Intended(
+                call.n,
+                call.index,
+                call.tool.name,
+                call.digest,
+                tries.attempt,
+                call.key,
+                tries.doubtful,
+            )
             session.intended.add((call.n, call.index))
             await session.journal.append(intent, session.booked()).wait()
         if not session.owned:
@@ -193,7 +254,7 @@ class Executing:
                 n=call.n,
                 index=call.index,
                 tool=call.tool.name,
-                attempt=attempt,
+                attempt=tries.attempt,
             )
         )
 
@@ -251,10 +312,8 @@ class Executing:
 
     # ------------------------------------------------------------ how it ended
 
-    def _succeeded(self, call: Prepared, value: object, attempt: int, now: _Attempt) -> Ended:
-        session = self._session
-        elapsed_s = session.services.clock.now() - now.began_at
-        rendered = render_result(value, mask=session.services.mask)
+    def _succeeded(self, call: Prepared, value: object, attempts: int, elapsed_s: float) -> Ended:
+        rendered = render_result(value, mask=self._session.services.mask)
         judge = call.tool.marks.success
         # A tool that ran to its end and says that it failed is no fault of anything: the model
         # gets its words, marked as an error, and goes on.
@@ -263,24 +322,59 @@ class Executing:
         return Ended(
             content=rendered.content,
             state="failed" if declared_failed else "succeeded",
-            attempts=attempt,
+            attempts=attempts,
             elapsed_s=elapsed_s,
             blobs=(blob,) if blob else (),
+            blob=blob[0] if blob else None,
             value_type=rendered.value_type,
             digest=call.digest,
         )
 
-    def _cut_off(self, call: Prepared, now: _Attempt) -> Ended:
+    def _cut_off(self, call: Prepared, tries: _Tries, now: _Attempt) -> Ended:
+        """Return how a call ends whose session was cut off while an attempt was under way."""
         if not now.entered:
             # An intent may be stored, but the body certainly did not run.
+            return self._unrepeated(call, tries)
+        return interrupted(
+            call.digest,
+            safe=call.traits.safe_to_retry,
+            still_running=not call.tool.is_async,
+            attempts=tries.attempt,
+        )
+
+    def _unrepeated(self, call: Prepared, tries: _Tries) -> Ended:
+        """Return how a call ends whose session was cut off before its next attempt."""
+        why = "the session was cut off"
+        if tries.doubtful:
+            return self._doubt(call, tries)
+        failure, made = tries.failure, tries.attempt - 1
+        if failure is None:
             return Ended(
-                content=not_started("the session was cut off"),
+                content=not_started(why),
                 state="refused",
                 error_class=ErrorClass.CANCELLED.value,
+                attempts=max(1, made),
                 digest=call.digest,
             )
-        running = not call.tool.is_async
-        return interrupted(call.digest, safe=call.traits.safe_to_retry, still_running=running)
+        shown = cleaned(failure, self._session.services.mask)
+        clock = self._session.services.clock
+        return not_again(
+            shown.error_class.value,
+            clipped(shown.message),
+            why,
+            max(1, made),
+            clock.now() - tries.first_at,
+            digest=call.digest,
+        )
+
+    def _doubt(self, call: Prepared, tries: _Tries) -> Ended:
+        """Return the end of a call that will not be repeated, though an attempt may have worked."""
+        return interrupted(
+            call.digest,
+            safe=False,
+            still_running=call.id in self._session.began and not call.tool.is_async,
+            attempts=max(1, tries.attempt - 1),
+        )
 
     def _failure(self, error: Exception, call: Prepared, now: _Attempt) -> Failure:
         if not isinstance(error, TimedOut):
@@ -289,62 +383,108 @@ class Executing:
             return Failure(
                 error_class=ErrorClass.TRANSIENT,
                 message=f"no thread was free within {error.limit_s:g} s",
-                type_name="TimedOut",
+                type_name=TIMED_OUT,
                 may_have_executed="no",
             )
         return Failure(
             error_class=ErrorClass.IN_DOUBT_TIMEOUT,
             message=f"no end within {error.limit_s:g} s, effect unknown",
-            type_name="TimedOut",
+            type_name=TIMED_OUT,
             evidence=("the tool's timeout_s",),
         )
 
     async def _retry_or_end(
-        self, call: Prepared, failure: Failure, attempt: int, first_at: float, now: _Attempt
+        self, call: Prepared, failure: Failure, tries: _Tries, now: _Attempt
     ) -> Ended | Waiting | None:
         """Decide on a failed attempt; None once it is time for the next."""
-        session = self._session
-        services = session.services
-        elapsed_s = services.clock.now() - first_at
+        directive = self._decide(call, failure, tries)
+        unsure = tries.doubtful or (now.entered and may_have_taken_effect(failure, call.traits))
+        tried: tuple[str, ...] = ()
+        if unsure and self._to_probe(call, directive):
+            timed_out = failure.type_name == TIMED_OUT
+            running = timed_out and not call.tool.is_async
+            answer = await self._probing.ask(call, still_running=running)
+            match answer:
+                case Found(value):
+                    return self._found(call, value, tries.attempt)
+                case Absent():
+                    unsure = False
+                    failure = msgspec.structs.replace(failure, may_have_executed="no")
+                    tried = ("its probe says that it did not take effect",)
+                    tries.doubtful = False
+                    directive = self._decide(call, failure, tries)
+                case Unclear(why):
+                    tried = (why,)
+        tries.failure = failure
+        if not isinstance(directive, Retry):
+            self._record(call, failure, tries, directive, unsure)
+            attempts = tries.attempt
+            return self._end_failed(
+                call, failure, directive, tries, attempts, ran=now.entered, tried=tried
+            )
+        tries.doubtful = unsure
+        return await self._wait(call, failure, tries, directive)
+
+    def _decide(self, call: Prepared, failure: Failure, tries: _Tries) -> Directive:
+        session, services = self._session, self._session.services
         history = History(
-            attempts=attempt,
-            elapsed_s=elapsed_s,
+            attempts=tries.attempt,
+            elapsed_s=services.clock.now() - tries.first_at,
             corrections=session.state.corrections_before(call.tool.name, call.n),
             conclusions=session.state.conclusions.get(failure.error_class, 0),
         )
-        directive = decide(failure, call.traits, history, self._policy(call), services.roll())
-        self._record(call, failure, attempt, directive, elapsed_s)
-        if not isinstance(directive, Retry):
-            return self._end_failed(call, failure, directive, attempt, elapsed_s, now)
+        return decide(failure, call.traits, history, self._policy(call), services.roll())
+
+    def _to_probe(self, call: Prepared, directive: Directive) -> bool:
+        """Whether the probe is asked: nothing else can tell, and the session goes on."""
+        if call.tool.probe is None or self._work.cut is not None:
+            return False
+        return not isinstance(directive, Retry | Conclude)
+
+    async def _wait(
+        self, call: Prepared, failure: Failure, tries: _Tries, directive: Retry
+    ) -> Ended | Waiting | None:
+        """Wait for the next attempt, here or in the store; None once it is time."""
+        session = self._session
+        self._record(call, failure, tries, directive, tries.doubtful)
         session.emit(
             RetryScheduled(
                 session_id=session.id,
                 at_ms=session.now_ms(),
                 subject=call.tool.name,
-                number=attempt,
+                number=tries.attempt,
                 error_class=failure.error_class.value,
                 wait_s=directive.delay_s,
-                elapsed_s=elapsed_s,
+                elapsed_s=session.services.clock.now() - tries.first_at,
             )
         )
         if parks(session, directive.delay_s) and self._work.cut is None:
             return Waiting()
         await pause(self._work, directive.delay_s)
-        if self._work.cut is not None:
-            return self._cut_off(call, now)
-        return None
+        if self._work.cut is None:
+            return None
+        tries.attempt += 1
+        return self._unrepeated(call, tries)
 
     def _record(
-        self, call: Prepared, failure: Failure, number: int, directive: Directive, elapsed_s: float
+        self,
+        call: Prepared,
+        failure: Failure,
+        tries: _Tries,
+        directive: Directive,
+        doubtful: bool,
     ) -> None:
         """Keep the failed attempt for people: what it was taken for, and what followed."""
         session = self._session
         failure = cleaned(failure, session.services.mask)
-        entry = retried(call.n, call.index, number, failure, directive, elapsed_s=elapsed_s)
+        elapsed_s = session.services.clock.now() - tries.first_at
+        entry = retried(call.n, call.index, tries.attempt, failure, directive, elapsed_s=elapsed_s)
         if isinstance(directive, Retry):
             # Stored at once: attempts and the time they took go on over a restart.
             due_at_ms = session.services.steady.after_ms(directive.delay_s)
-            session.journal.append(msgspec.structs.replace(entry, due_at_ms=due_at_ms))
+            session.journal.append(
+                msgspec.structs.replace(entry, due_at_ms=due_at_ms, doubtful=doubtful)
+            )
         else:
             session.journal.ride(entry)
 
@@ -353,27 +493,28 @@ class Executing:
         call: Prepared,
         failure: Failure,
         directive: Directive,
-        attempt: int,
-        elapsed_s: float,
-        now: _Attempt,
+        tries: _Tries,
+        attempts: int,
+        *,
+        ran: bool,
+        tried: tuple[str, ...] = (),
     ) -> Ended:
-        timed_out = failure.type_name == "TimedOut"
+        timed_out = failure.type_name == TIMED_OUT
         return end_failed(
             self._session,
             failure,
             call.traits,
-            name=call.tool.name,
-            n=call.n,
-            step=call.step,
-            input=call.text,
+            call,
             about=call.tool.marks.upstream or call.tool.name,
             directive=directive,
             closes=self._closes(call) if isinstance(directive, Conclude) else (),
-            attempts=attempt,
-            elapsed_s=elapsed_s,
+            attempts=attempts,
+            elapsed_s=self._session.services.clock.now() - tries.first_at,
             digest=call.digest,
-            ran=now.entered,
-            still_running=timed_out and now.entered and not call.tool.is_async,
+            ran=ran,
+            doubtful=tries.doubtful,
+            still_running=timed_out and ran and not call.tool.is_async,
+            tried=tried,
         )
 
     def _closes(self, call: Prepared) -> tuple[str, ...]:
@@ -386,18 +527,3 @@ class Executing:
             text = f"{error}: other ways to the same effect stay open"
             self._session.services.alerts.due(f"resource {call.tool.name}", text, 60.0)
             return ()
-
-
-def _declared(call: Prepared, value: object) -> Failure | None:
-    """Return the failure that a normal return tells of, such as ``{"ok": false, "error": ...}``.
-
-    A tool's own ``success`` has the first word. What nobody recognises is no failure of ours: the
-    model gets it as it is.
-    """
-    judge = call.tool.marks.success
-    if judge is not None and judge(value):
-        return None
-    failure = declared_failure(value)
-    if failure is None or failure.error_class is ErrorClass.UNKNOWN:
-        return None
-    return failure

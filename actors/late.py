@@ -6,15 +6,20 @@ told of it in a note.
 
 from functools import partial
 
-from ..stores.records import JournalEntry, Late, Noted
+from ..stores.records import CallState, Late, Noted
 from ..supervisor import Context
 from ..supervisor.classify import classify
+from .ends import declared
 from .events import CallLate
+from .journal import Blob
+from .ledger import CallEntry, CallId
 from .results import render_result
 from .secrets import Mask
 from .session import Session
-from .sessions import Sessions
+from .sessions import Change, Sessions
 from .threads import LateOutcome
+from .tools import AnyTool
+from .wording import cleaned
 
 
 def record_late(sessions: Sessions, outcome: LateOutcome, name: str) -> None:
@@ -32,19 +37,22 @@ def record_late(sessions: Sessions, outcome: LateOutcome, name: str) -> None:
 async def _store(
     sessions: Sessions,
     session_id: str,
-    call: tuple[int, int],
+    call: CallId,
     outcome: LateOutcome,
     ctx: Context[object],
 ) -> None:
-    await sessions.append(session_id, partial(_entries, call, outcome))
+    await sessions.change(session_id, partial(_change, call, outcome))
 
 
-def _entries(call: tuple[int, int], outcome: LateOutcome, session: Session) -> list[JournalEntry]:
+async def _change(call: CallId, outcome: LateOutcome, session: Session) -> Change:
     """Return what to add; nothing for a call about which there was no doubt."""
-    if call not in session.state.ledger:
-        return []
+    known = session.state.ledger.open.get(call)
+    if known is None:
+        return Change([])
     n, index = call
-    entry = late_entry(n, index, outcome, session.services.mask)
+    toolbox = session.installed.toolbox
+    tool = toolbox.get(outcome.tool) if outcome.tool in toolbox else None
+    entry, blobs = late_entry(call, outcome, known, tool, session.services.mask)
     session.emit(
         CallLate(
             session_id=session.id,
@@ -55,15 +63,39 @@ def _entries(call: tuple[int, int], outcome: LateOutcome, session: Session) -> l
             state=entry.state,
         )
     )
+    if not known.in_doubt:
+        return Change([entry], blobs=blobs)  # its result is still to come, and will say so
     text = f"Call {n}.{index} {outcome.tool} has ended late: {entry.state}: {entry.content}"
-    return [entry, Noted(session.journal.take_n(), text, f"late {n}.{index}")]
+    noted = Noted(session.journal.take_n(), text, f"late {n}.{index}")
+    return Change([entry, noted], blobs=blobs)
 
 
-def late_entry(n: int, index: int, outcome: LateOutcome, mask: Mask) -> Late:
-    """Return what the ledger keeps of an outcome that came late."""
-    if outcome.error is None:
-        return Late(n, index, "succeeded", render_result(outcome.value, mask=mask).content)
-    failure = classify(outcome.error)
-    # An error says that the body ended, not that it had no effect before.
-    certain = failure.may_have_executed == "no"
-    return Late(n, index, "failed" if certain else "in_doubt", mask(failure.message))
+def late_entry(
+    call: CallId, outcome: LateOutcome, known: CallEntry, tool: AnyTool | None, mask: Mask
+) -> tuple[Late, tuple[Blob, ...]]:
+    """Return what the ledger keeps of an outcome that came late, and its full text.
+
+    That one attempt did not take effect settles the call only where no other may have.
+    """
+    attempt = outcome.context.attempt if outcome.context is not None else 0
+    alone = not known.doubtful and attempt in (0, known.attempts)
+    failure = classify(outcome.error) if outcome.error is not None else None
+    if failure is None and tool is not None:
+        failure = declared(tool, outcome.value)
+    if failure is not None:
+        # An error says that the body ended, not that it had no effect before.
+        certain = alone and failure.may_have_executed == "no"
+        state: CallState = "failed" if certain else "in_doubt"
+        shown = cleaned(failure, mask)
+        error_class = shown.error_class.value
+        return Late(*call, state, shown.message, attempt=attempt, error_class=error_class), ()
+    rendered = render_result(outcome.value, mask=mask)
+    late = Late(
+        *call,
+        "succeeded",
+        rendered.content,
+        attempt=attempt,
+        blob=rendered.blob[0] if rendered.blob else None,
+        value_type=rendered.value_type,
+    )
+    return late, (rendered.blob,) if rendered.blob else ()

@@ -2,7 +2,8 @@
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any, Literal, TypeVar, cast
+from enum import Enum
+from typing import Any, Final, Literal, TypeVar, cast
 
 from msgspec import Struct
 
@@ -17,12 +18,23 @@ _Word = TypeVar("_Word", bound=str)
 UNDOS: tuple[Undo, ...] = ("rollback", "compensate", "keep")
 
 
+class NotDone(Enum):
+    """Annotates a ``probe``; `NOT_DONE` is its one value."""
+
+    NOT_DONE = "not done"
+
+
+NOT_DONE: Final = NotDone.NOT_DONE
+"""What a ``probe`` returns where the call did not take effect, and will not any more."""
+
+
 class Marks(Struct, frozen=True, kw_only=True):
     """What the runtime may do with a tool, and what it must not.
 
     ``effect``: a write changes something outside the session; a tool without marks is a write.
     ``safe_to_retry``: running it twice does no harm. ``accepts_key``: it takes an idempotency key,
-    made by the runtime. ``probe`` answers "did it happen?". ``compensate`` does the opposite.
+    made by the runtime. ``probe`` answers "did it happen?" with what the call returned, or with
+    `NOT_DONE`. ``compensate`` does the opposite.
     ``undo``: what becomes of the effect if a later step fails. ``danger``: the kind of risk, such
     as "money". ``resource``: names what a call touches. ``success``: judges a normal return.
     ``upstream``: what it talks to, shared by all tools of the same name. ``timeout_s``: seconds;

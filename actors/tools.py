@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Generic, NoReturn, ParamSpec, TypeVar, final, overload
 
 from ..supervisor.errors import UsageError
+from .arguments import canonical_defaults
 from .bodies import is_async, run_body
 from .companions import Companion
 from .docstring import describe
@@ -28,7 +29,8 @@ class Tool(Generic[P, R_co]):
     """A function and its marks; called like the function itself, it is the function itself.
 
     Immutable. ``parameters`` is the JSON Schema the model sees: without ``key`` and without the
-    secrets, which the runtime fills in.
+    secrets, which the runtime fills in. ``defaults`` stand for what a call leaves out, in the
+    canonical form.
     """
 
     __wrapped__: Callable[P, R_co]
@@ -39,6 +41,8 @@ class Tool(Generic[P, R_co]):
     parameters: Mapping[str, Any]
     is_async: bool
     compensation: Companion | None
+    probe: Companion | None
+    defaults: Mapping[str, Any]
     _read: Parameters
     _optional: frozenset[str]
 
@@ -61,6 +65,8 @@ class Tool(Generic[P, R_co]):
             parameters=read.schema,
             is_async=is_async(function),
             compensation=_compensation_of(name, marks, parameters),
+            probe=_probe_of(name, marks, parameters),
+            defaults=_defaults_of(visible),
             _read=read,
             _optional=frozenset(
                 key for key, one in parameters.items() if one.default is not inspect.Parameter.empty
@@ -231,6 +237,26 @@ def _compensation_of(
     if function is None:
         return None
     return Companion(name, "compensate", function, marks, parameters, takes_result=True)
+
+
+def _probe_of(
+    name: str, marks: Marks, parameters: Mapping[str, inspect.Parameter]
+) -> Companion | None:
+    function = marks.probe
+    if function is None:
+        return None
+    return Companion(name, "probe", function, marks, parameters, takes_result=False)
+
+
+def _defaults_of(visible: Mapping[str, inspect.Parameter]) -> Mapping[str, Any]:
+    """Return what stands for arguments that a call leaves out, where calls are compared."""
+    return canonical_defaults(
+        {
+            key: one.default
+            for key, one in visible.items()
+            if one.default is not inspect.Parameter.empty
+        }
+    )
 
 
 def _check_key(name: str, marks: Marks, parameters: Mapping[str, inspect.Parameter]) -> None:

@@ -127,7 +127,7 @@ def test_doubt_is_kept_until_it_is_known() -> None:
 
 def test_a_settled_call_leaves_the_ledger() -> None:
     state = fold([*TURN, Intended(2, 0, "alpha", "d"), resulted(2, 0, 1)])
-    assert state.ledger == {}
+    assert not state.ledger.open
 
 
 def test_corrections_are_counted_in_a_row_and_per_tool() -> None:

@@ -16,8 +16,9 @@ from sweep_plan import KEYED, READS, SAFE, SESSIONS, STEPS, UNMARKED, calls
 
 from ukemi import Checkpoint, Runtime
 from ukemi.actors.inspection import entries_of, fold
+from ukemi.actors.ledger import CallId
 from ukemi.actors.model import ToolMessage
-from ukemi.actors.state import CallId, SessionState
+from ukemi.actors.state import SessionState
 from ukemi.stores.base import StoredSession, StoreError
 from ukemi.stores.records import Answered, Intended, JournalEntry, Resulted
 from ukemi.stores.sqlite import SqliteStore
@@ -44,7 +45,7 @@ class Found(Struct):
         return {
             (name, *call)
             for name, state in self.states.items()
-            for call, entry in state.ledger.items()
+            for call, entry in state.ledger.open.items()
             if not entry.in_doubt
         }
 

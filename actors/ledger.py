@@ -1,0 +1,184 @@
+"""The ledger of a session: how each call stands that may have changed something outside it.
+
+A write has an entry from its intent on; a read has none. Folded from the journal, as all state:
+
+    intent --- running --+-- succeeded: an effect, kept in the order of success
+                         +-- failed, refused: it certainly did not take effect; dropped here
+                         +-- in doubt --+-- done: an effect, found late
+                                        +-- not done: dropped
+                                        +-- abandoned: dropped, and its equals stay closed
+                                        +-- allowed again by a person: running, as above
+
+``open`` holds what is unsettled, ``effects`` what took effect, ``answers`` what an equal call is told
+once where the model had been told "effect unknown". Entries name calls; arguments and results are in
+the journal, and `effects.records_of` reads them together.
+"""
+
+from typing import Literal
+
+from msgspec import Struct
+
+from ..stores.records import Allowed, Intended, Late, Resulted, ToolCall
+
+CallId = tuple[int, int]
+"""A call's identity in its session: number of the assistant message, index in it."""
+
+PERSON = "person"
+"""Who answered a doubt, where somebody looked."""
+PROBE = "probe"
+"""Who answered, where the tool's own probe found that the call had taken effect."""
+RECORD = "record"
+"""Who answered, where an equal call had taken effect and the ledger knew how it ended."""
+AGAIN = "again"
+"""Who answered, where a person had the call run again."""
+BODY = ""
+"""Who answered, where the body itself came back."""
+
+EffectState = Literal["succeeded", "compensated", "compensation_failed", "rolled_back"]
+"""What became of an effect; ``succeeded``: it stands."""
+
+
+class CallEntry(Struct):
+    """A call that is not settled: its intent, and the doubt about it.
+
+    ``doubtful``: an attempt before the last may have taken effect as well. ``again``: a person has
+    allowed another run, or that run has its intent. ``late`` is how the body ended before the call
+    had a result; the result will say so.
+    """
+
+    tool: str
+    digest: str
+    key: str | None
+    attempts: int
+    arguments: str = "{}"
+    in_doubt: bool = False
+    still_running: bool = False
+    doubtful: bool = False
+    again: Literal["allowed", "begun"] | None = None
+    late: Late | None = None
+    edited: bool = False
+
+
+class Effect(Struct):
+    """A write that took effect.
+
+    ``counter`` is the checkpoint of its result; 0 where that became known later. ``by`` says who
+    found out. ``arguments`` is None where they are those the model asked with, in the journal.
+    """
+
+    tool: str
+    digest: str
+    key: str | None
+    attempts: int
+    counter: int = 0
+    by: str = BODY
+    arguments: str | None = None
+    state: EffectState = "succeeded"
+
+
+class Answer(Struct, frozen=True):
+    """What an equal call is told: the result of this call, which became known late."""
+
+    call: CallId
+    content: str
+    blob: str | None = None
+    value_type: str | None = None
+
+
+class Ledger:
+    """The entries of one session; changed by the fold alone."""
+
+    __slots__ = ("again", "answers", "effects", "open")
+
+    def __init__(self) -> None:
+        self.open: dict[CallId, CallEntry] = {}
+        self.effects: dict[CallId, Effect] = {}
+        self.answers: dict[str, Answer] = {}
+        self.again: dict[CallId, CallEntry] = {}
+
+    @property
+    def in_doubt(self) -> dict[CallId, CallEntry]:
+        """Calls whose effect is unknown, in the order in which they were asked for."""
+        return {call: self.open[call] for call in sorted(self.open) if self.open[call].in_doubt}
+
+    # ------------------------------------------------------------ the fold
+
+    def intended(self, entry: Intended, asked: ToolCall | None) -> None:
+        """An attempt is about to begin."""
+        call = (entry.n, entry.index)
+        known = self.open.get(call)
+        if known is None:
+            arguments = asked.arguments if asked else "{}"
+            known = CallEntry(entry.tool, entry.digest, entry.key, entry.attempt, arguments)
+            self.open[call] = known
+        elif known.again is not None:
+            known.again = "begun"
+        known.digest, known.key = entry.digest, entry.key
+        known.attempts, known.doubtful = entry.attempt, entry.doubtful
+
+    def resulted(self, entry: Resulted, asked: ToolCall) -> bool:
+        """Take a call's one result; tell whether a write took effect."""
+        call = (entry.n, entry.index)
+        if entry.state == "in_doubt":
+            self._doubt(call, entry, asked)
+            return False
+        if entry.by == RECORD:
+            self.answers.pop(entry.digest, None)  # once: another equal call is meant as such
+        known = self.open.pop(call, None)
+        if known is None or entry.state != "succeeded":
+            return False
+        self._took_effect(call, known, entry.counter, entry.by)
+        return True
+
+    def _doubt(self, call: CallId, entry: Resulted, asked: ToolCall) -> None:
+        known = self.open.get(call)
+        if known is None:
+            # A doubt without an intent: a history from elsewhere.
+            known = CallEntry(asked.name, entry.digest, None, entry.attempts, asked.arguments)
+            self.open[call] = known
+        known.in_doubt, known.still_running = True, entry.still_running
+
+    def late(self, entry: Late) -> CallEntry | None:
+        """Take what became known after an attempt was given up; return what it settles."""
+        call = (entry.n, entry.index)
+        known = self.open.get(call)
+        if known is None or (known.again == "begun" and entry.by == BODY):
+            return None  # the run that a person allowed has the word
+        if not known.in_doubt:
+            if entry.state != "in_doubt":
+                known.late = entry  # its result is still to come
+            return None
+        known.again = None
+        self.again.pop(call, None)
+        if entry.state == "in_doubt":
+            known.still_running = entry.still_running
+            return None
+        del self.open[call]
+        if entry.state == "succeeded":
+            self._took_effect(call, known, 0, entry.by)
+            self.answers[known.digest] = Answer(call, entry.content, entry.blob, entry.value_type)
+        return known
+
+    def allowed(self, entry: Allowed) -> None:
+        """A person lets a call in doubt run again, perhaps with other arguments."""
+        call = (entry.n, entry.index)
+        known = self.open.get(call)
+        if known is None or not known.in_doubt:
+            return
+        if entry.arguments is not None:
+            known.arguments, known.edited = entry.arguments, True
+        known.digest, known.key = entry.digest, entry.key
+        known.again = "allowed"
+        self.again[call] = known
+
+    def ended(self) -> None:
+        """The session has ended: nobody runs again what a person allowed before that."""
+        for known in self.again.values():
+            known.again = None
+        self.again.clear()
+
+    def _took_effect(self, call: CallId, known: CallEntry, counter: int, by: str) -> None:
+        arguments = known.arguments if known.edited else None
+        self.effects[call] = Effect(
+            known.tool, known.digest, known.key, known.attempts, counter, by, arguments
+        )
