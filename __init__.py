@@ -10,6 +10,7 @@ from .actors.budget import Budget
 from .actors.context import CallContext, current
 from .actors.handle import SessionHandle
 from .actors.inspection import Checkpoint, Inspection
+from .actors.marks import NOT_DONE, NotDone
 from .actors.model import Model, ModelReply, ModelRequest, Prices
 from .actors.outcome import Completed, Dossier, HandedOver, Outcome, Stopped
 from .actors.pool import RuntimeClosed
@@ -51,6 +52,7 @@ from .supervisor.policy import Policy, RetryPolicy
 __version__ = "0.1.0"
 
 __all__ = [
+    "NOT_DONE",
     "Agent",
     "Budget",
     "BusinessRejected",
@@ -73,6 +75,7 @@ __all__ = [
     "Model",
     "ModelReply",
     "ModelRequest",
+    "NotDone",
     "Outcome",
     "PermissionDenied",
     "PlanningFailure",

@@ -4,11 +4,11 @@ Decides: what a session does next, what a call may do, how a session ends.
 Owns: the active sessions, the account book, the checkpoint actor, events.
 Never: talks to a provider itself, or writes to a store other than through the checkpoint actor.
 
-Files, each using only those before it: text, secrets, scrub, docstring · model · marks, arguments, schema,
-context, threads, bodies, companions, tools, toolbox, results, closing · budget, accounts · conversation, ledger, state · outcome,
+Files, each using only those before it: text, secrets, scrub, docstring · model, views · marks, arguments, schema,
+context, threads, bodies, companions, tools, toolbox, results, closing · budget, accounts, metering · conversation, pruning, room, ledger, unwound, state, summaries · outcome,
 dossier, wording · events, bus, upstreams, alerts · checkpoint, journal, ownership, steady · agent, work, active_time, services
-· session · parking, gate, preparing, executing, asking, calling, planning · life · inspection, retention · pool, sessions,
-late, keeper · naming, handle, runtime.
+· session · ends, parking, gate, summarising, pruner, preparing, probing, executing, asking, calling, planning, undo_plan, compensating, unwinding · life · inspection, retention · pool, sessions,
+decisions, inbox, late, keeper · naming, handle, runtime.
 """
 
 from ..stores.records import ToolCall, Usage
@@ -20,9 +20,12 @@ from .events import (
     BudgetSoft,
     CallFinished,
     CallLate,
+    CallProbed,
     CallStarted,
     CallStuck,
     CheckpointStored,
+    ConversationPruned,
+    DecisionTaken,
     Event,
     EventsDropped,
     MessageReceived,
@@ -32,12 +35,14 @@ from .events import (
     ModelSuperseded,
     RetryScheduled,
     SessionCompleted,
+    SessionFrozen,
     SessionHandedOver,
     SessionParked,
     SessionRestarted,
     SessionResumed,
     SessionStarted,
     SessionStopped,
+    SessionUnwinding,
     SessionWoken,
     TrajectoryFellBack,
     TrajectoryRestarted,
@@ -56,9 +61,14 @@ __all__ = [
     "BudgetSoft",
     "CallFinished",
     "CallLate",
+    "CallProbed",
     "CallStarted",
     "CallStuck",
     "CheckpointStored",
+    "ConversationPruned",
+    "CompensationFinished",
+    "CompensationStarted",
+    "DecisionTaken",
     "Event",
     "EventsDropped",
     "Message",
@@ -70,12 +80,14 @@ __all__ = [
     "NoteMessage",
     "RetryScheduled",
     "SessionCompleted",
+    "SessionFrozen",
     "SessionHandedOver",
     "SessionParked",
     "SessionRestarted",
     "SessionResumed",
     "SessionStarted",
     "SessionStopped",
+    "SessionUnwinding",
     "SessionWoken",
     "StepFacts",
     "ToolCall",

@@ -17,7 +17,8 @@ class CallContext(Struct, frozen=True, kw_only=True):
     ``call`` is the number of the assistant message and the index in it: with ``session_id`` the
     call's name, the same in every attempt and after every restart. ``deadline`` is on the event
     loop's clock (`anyio.current_time`); None: no limit. ``key`` is the idempotency key, for tools
-    that accept one.
+    that accept one. ``undo``: the body is the compensation of that call;
+    ``probe``: it is asked whether that call took effect.
     """
 
     session_id: str
@@ -28,6 +29,8 @@ class CallContext(Struct, frozen=True, kw_only=True):
     key: str | None = None
     deadline: float | None = None
     working_directory: str = ""
+    undo: bool = False
+    probe: bool = False
 
 
 _current: ContextVar[CallContext] = ContextVar("ukemi_call")

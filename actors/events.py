@@ -4,12 +4,12 @@ Names are dotted and in the past tense. Events are for looking on: what must not
 journal, and a subscriber that is too slow loses events, is told how many, and slows nobody down.
 """
 
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import msgspec
 from msgspec import Struct
 
-from ..stores.records import CallState
+from ..stores.records import CallState, Decided, UndoState
 from .outcome import Completed, HandedOver, Outcome, Stopped
 
 
@@ -108,6 +108,15 @@ class CallStuck(_Event, frozen=True, tag="call.stuck"):
     level = "error"
 
 
+class CallProbed(_Event, frozen=True, tag="call.probed"):
+    """A tool's probe was asked whether a call took effect."""
+
+    n: int
+    index: int
+    tool: str
+    answer: Literal["done", "not_done", "unclear"]
+
+
 class CallLate(_Event, frozen=True, tag="call.late"):
     """How a call in doubt ended after all."""
 
@@ -116,6 +125,20 @@ class CallLate(_Event, frozen=True, tag="call.late"):
     tool: str
     state: CallState
     level = "warning"
+
+
+class DecisionTaken(_Event, frozen=True, tag="decision.taken"):
+    """A person's decision has reached the session; ``problem`` says why it changed nothing.
+
+    ``about`` names the question, ``by`` who decided, ``decided_at_ms`` when, ``what`` the option.
+    """
+
+    about: str
+    what: str
+    by: str
+    decided_at_ms: int
+    problem: str = ""
+    level = "info"
 
 
 class CheckpointStored(_Event, frozen=True, tag="checkpoint.stored"):
@@ -132,6 +155,22 @@ class RetryScheduled(_Event, frozen=True, tag="retry.scheduled"):
     error_class: str
     wait_s: float
     elapsed_s: float
+    level = "warning"
+
+
+class ConversationPruned(_Event, frozen=True, tag="conversation.pruned"):
+    """The model sees less from here on; the originals stay in the journal.
+
+    ``why``: ``overflow``, ``limit`` or ``person``; ``by``: ``digest`` or ``model``. Sizes are of what
+    the model sees, before and now.
+    """
+
+    why: str
+    by: str
+    messages_before: int
+    messages: int
+    chars_before: int
+    chars: int
     level = "warning"
 
 
@@ -159,10 +198,46 @@ class SessionParked(_Event, frozen=True, tag="session.parked"):
 
 
 class SessionWoken(_Event, frozen=True, tag="session.woken"):
-    """A parked session goes on: ``by`` says why (due, message, cancel)."""
+    """A parked session goes on: ``by`` says why (due, message, decision, cancel)."""
 
     by: str
     level = "info"
+
+
+class SessionUnwinding(_Event, frozen=True, tag="session.unwinding"):
+    """The session is about to end, and so many of its effects are undone before that."""
+
+    effects: int
+    level = "warning"
+
+
+class SessionFrozen(_Event, frozen=True, tag="session.frozen"):
+    """The session ends and none of its effects is undone: a person decides."""
+
+    why: str
+    effects: int
+    level = "warning"
+
+
+class CompensationStarted(_Event, frozen=True, tag="compensation.started"):
+    """The compensation of a call is about to run."""
+
+    n: int
+    index: int
+    tool: str
+    attempt: int = 1
+
+
+class CompensationFinished(_Event, frozen=True, tag="compensation.finished"):
+    """How the compensation of a call ended."""
+
+    n: int
+    index: int
+    tool: str
+    state: UndoState
+    attempts: int = 0
+    error_class: str | None = None
+    level = "warning"
 
 
 class UpstreamHeld(_Event, frozen=True, tag="upstream.held"):
@@ -256,12 +331,19 @@ Event = (
     | CallFinished
     | CallStuck
     | CallLate
+    | CallProbed
+    | DecisionTaken
     | CheckpointStored
     | RetryScheduled
+    | ConversationPruned
     | TrajectoryRestarted
     | TrajectoryFellBack
     | SessionParked
     | SessionWoken
+    | SessionUnwinding
+    | SessionFrozen
+    | CompensationStarted
+    | CompensationFinished
     | UpstreamHeld
     | BreakerOpened
     | BreakerHalfOpen
@@ -273,6 +355,19 @@ Event = (
     | SessionStopped
     | EventsDropped
 )
+
+
+def decision_taken(session_id: str, at_ms: int, entry: Decided) -> DecisionTaken:
+    """Return the event that says that a decision has reached its session."""
+    return DecisionTaken(
+        session_id=session_id,
+        at_ms=at_ms,
+        about=entry.about,
+        what="" if entry.decision is None else entry.decision.option,
+        by=entry.by,
+        decided_at_ms=entry.at_ms,
+        problem=entry.problem,
+    )
 
 
 def ended(session_id: str, at_ms: int, outcome: Outcome) -> SessionEnded:

@@ -29,7 +29,9 @@ def record_late(sessions: Sessions, outcome: LateOutcome, name: str) -> None:
         name: unique name of this job.
     """
     context = outcome.context
-    if context is not None and not sessions.pool.closing:
+    if context is None or context.probe:
+        return  # what a probe says late, nobody waits for
+    if not sessions.pool.closing:
         job = partial(_store, sessions, context.session_id, context.call, outcome)
         sessions.pool.start_aside(f"{context.session_id}.{name}", job)
 

@@ -16,6 +16,7 @@ from ..supervisor.errors import ErrorClass
 from ..supervisor.failure import Failure, Traits
 from .budget import TOOL_CALLS, Refusal
 from .companions import Companion
+from .context import CallContext, calling
 from .ends import Prepared, declared
 from .events import CallProbed
 from .gate import Held, enter
@@ -134,12 +135,13 @@ class Probing:
         try:
             secrets = session.installed.toolbox.secrets_for(call.tool)
             given = probe.given(call.arguments, key=call.key, secrets=secrets)
-            # Outside of the call's context: what a probe gives late is no outcome of the call.
-            value = await self._work.run(
-                partial(probe.call, given, threads=session.services.threads),
-                what=f"probe of {call.tool.name}",
-                limit_s=probe.timeout_s or TIMEOUT_S,
-            )
+            limit_s = probe.timeout_s or TIMEOUT_S
+            with calling(self._context(call, limit_s)):
+                value = await self._work.run(
+                    partial(probe.call, given, threads=session.services.threads),
+                    what=f"probe of {call.tool.name}",
+                    limit_s=limit_s,
+                )
         except CutOff:
             return Unclear("the session was cut off while the probe was asked")
         except Superseded:
@@ -155,6 +157,20 @@ class Probing:
         finally:
             session.active.leave()
         return read_answer(value) if (failure := declared(call.tool, value)) is None else failure
+
+    def _context(self, call: Prepared, limit_s: float) -> CallContext:
+        session = self._session
+        return CallContext(
+            session_id=session.id,
+            agent=session.installed.name,
+            tool=call.tool.name,
+            call=call.id,
+            attempt=call.attempt,
+            key=call.key,
+            deadline=session.services.clock.now() + limit_s,
+            working_directory=session.facts.working_directory,
+            probe=True,
+        )
 
     def _record(self, call: Prepared, answer: Answer, attempts: int, elapsed_s: float) -> None:
         session = self._session

@@ -9,17 +9,22 @@ from typing import Any
 from msgspec import Struct
 
 from ..stores.records import (
+    Allowed,
     Answered,
     Booked,
+    Decided,
     Ended,
     FellBack,
+    Frozen,
     Intended,
     JournalEntry,
     Late,
     Noted,
     Opened,
     Parked,
+    Probed,
     Progressed,
+    Pruned,
     Restarted,
     Resulted,
     Retried,
@@ -27,27 +32,28 @@ from ..stores.records import (
     SessionStatus,
     Spent,
     ToolCall,
+    Undoing,
+    Undone,
+    Unwinding,
     Woken,
 )
 from ..supervisor.errors import ErrorClass
 from ..supervisor.repetition import Call, Trail
 from ..supervisor.repetition import Step as Repeated
 from .conversation import Conversation, Turn
+from .ledger import AGAIN, PERSON, CallEntry, CallId, Effect, Ledger
 from .model import AssistantMessage, NoteMessage, UserMessage
+from .unwound import LEDGER_STATES, Unwound
 
-CallId = tuple[int, int]
-"""A call's identity in its session: number of the assistant message, index in it."""
+CORRECTED = frozenset({ErrorClass.INVALID_ARGUMENT.value, ErrorClass.CONTEXT_OVERFLOW.value})
+"""Classes of a tool's failures that the model amends its call for: what is wrong, or too much."""
 
-INVALID_ARGUMENT = ErrorClass.INVALID_ARGUMENT.value
 UNFINISHED = frozenset({"running", "parked"})
 
 RAN = frozenset({"succeeded", "failed"})
 """How calls end whose body ran, and of whose result there is no doubt."""
 CONCLUDE = "conclude:"
 """Begins what a note is about where the model's own request was refused; its class follows."""
-
-PERSON = "person"
-"""Who answered a doubt, where somebody looked."""
 
 REJECTIONS = frozenset({ErrorClass.BUSINESS_REJECTED.value, ErrorClass.CONTENT_REFUSED.value})
 
@@ -70,6 +76,7 @@ class Wait(Struct):
     error_class: str
     message: str = ""
     asked: bool = False
+    doubtful: bool = False
     begun: bool = False
     ready: bool = False
     spoken: bool = False
@@ -78,18 +85,6 @@ class Wait(Struct):
     def open(self) -> bool:
         """Whether it still has to be waited."""
         return not (self.begun or self.ready or self.spoken)
-
-
-class CallEntry(Struct):
-    """The ledger's entry of one call that is not settled: its intent, and the doubt about it."""
-
-    tool: str
-    digest: str
-    key: str | None
-    attempts: int
-    arguments: str = "{}"
-    in_doubt: bool = False
-    still_running: bool = False
 
 
 class Refused(Struct, frozen=True):
@@ -108,7 +103,8 @@ class SessionState:
         self.session_id = session_id
         self.opened: Opened | None = None
         self.conversation = Conversation()
-        self.ledger: dict[CallId, CallEntry] = {}
+        self.ledger = Ledger()
+        self.unwound = Unwound()
         self.counter = 0
         self.next_n = 1
         self.spent = Spent()
@@ -122,9 +118,11 @@ class SessionState:
         self.refusal: Refused | None = None
         self.finish = "stop"
         self.notes: set[str] = set()
+        self.decided: dict[str, Decided] = {}
         self.trail = Trail()
         self.task_counter = 0
         self.restarts = 0
+        self.prunes = 0
         self.fallback: FellBack | None = None
         self.progress: str | None = None
         self.waits: dict[CallId, Wait] = {}
@@ -133,9 +131,12 @@ class SessionState:
     @property
     def in_doubt(self) -> dict[CallId, CallEntry]:
         """Calls whose effect is unknown, in the order in which they were asked for."""
-        return {
-            call: self.ledger[call] for call in sorted(self.ledger) if self.ledger[call].in_doubt
-        }
+        return self.ledger.in_doubt
+
+    @property
+    def effects(self) -> dict[CallId, Effect]:
+        """The writes that took effect, in the order in which that became known."""
+        return self.ledger.effects
 
     def corrections_before(self, tool: str, n: int) -> int:
         """Rounds in a row, before message ``n``, in which the model had to amend a call of a tool."""
@@ -151,6 +152,7 @@ class SessionState:
             case Answered():
                 self._count(entry.n)
                 self.finish = entry.finish
+                self.prunes = 0
                 if self.waits:
                     self.waits.pop(MODEL, None)
                 self.conversation.answer(entry)
@@ -158,9 +160,16 @@ class SessionState:
                 self._intended(entry)
             case Late():
                 self._late(entry)
+            case Decided():
+                subject = entry.about.rpartition("#")[0]
+                self.decided.pop(subject, None)  # the newest is the last
+                self.decided[subject] = entry
             case Ended():
                 self.status, self.outcome, self.spent = entry.status, entry.outcome, entry.spent
                 self.waits.clear()
+                if self.ledger.again:
+                    self.ledger.ended()
+                self.unwound.ended(completed=entry.status == "completed", next_n=self.next_n)
             case Booked():
                 self.spent = entry.spent
             case Opened():
@@ -178,6 +187,10 @@ class SessionState:
                 self.trail.progress(self.conversation.last_mark)
             case Restarted():
                 self._restarted(entry)
+            case Pruned():
+                self._count(entry.n)
+                self.conversation.prune(entry)
+                self.prunes += 1
             case FellBack():
                 self._count(entry.n)
                 self.fallback = entry
@@ -187,6 +200,13 @@ class SessionState:
                 self._woken(entry)
             case Retried():
                 self._retried(entry)
+            case Unwinding() | Undoing() | Undone() | Frozen():
+                self._unwound(entry)
+            case Allowed():
+                self.ledger.allowed(entry)
+                self.status, self.outcome = "running", None
+            case Probed():
+                pass  # what followed from it says the rest
 
     def _count(self, n: int) -> None:
         self.next_n = max(self.next_n, n + 1)
@@ -206,9 +226,18 @@ class SessionState:
         self.status, self.outcome = "running", None
         self.concluding = False
         self.corrections.clear()
-        self.restarts, self.fallback = 0, None
+        self.restarts, self.prunes, self.fallback = 0, 0, None
         self.task_counter = self.conversation.last_mark
         self.trail = Trail(self.task_counter)
+
+    def _unwound(self, entry: Unwinding | Undoing | Undone | Frozen) -> None:
+        self.unwound.apply(entry)
+        if isinstance(entry, Unwinding):
+            self.status = "running"
+        elif isinstance(entry, Undone) and entry.state in LEDGER_STATES:
+            effect = self.effects.get((entry.n, entry.index))
+            if effect is not None:
+                effect.state = LEDGER_STATES[entry.state]
 
     def _retried(self, entry: Retried) -> None:
         named = MODEL if entry.index < 0 else (entry.n, entry.index)
@@ -222,6 +251,7 @@ class SessionState:
             entry.error_class,
             entry.message,
             entry.retry_after is not None,
+            entry.doubtful,
         )
 
     def _woken(self, entry: Woken) -> None:
@@ -239,14 +269,7 @@ class SessionState:
         self.trail = Trail(entry.counter)
 
     def _intended(self, entry: Intended) -> None:
-        asked = self.conversation.asked(entry.n, entry.index)
-        self.ledger[entry.n, entry.index] = CallEntry(
-            entry.tool,
-            entry.digest,
-            entry.key,
-            entry.attempt,
-            asked.arguments if asked else "{}",
-        )
+        self.ledger.intended(entry, self.conversation.asked(entry.n, entry.index))
         wait = self.waits.get((entry.n, entry.index))
         if wait is not None:
             wait.begun = True
@@ -260,9 +283,8 @@ class SessionState:
         self._count_correction(asked.name, entry)
         self.counter = max(self.counter, entry.counter)
         self.spent = entry.spent
-        if entry.state == "succeeded" and call in self.ledger:
-            self._changed.add(call)  # only writes have an intent
-        self._ledger_result(call, asked, entry)
+        if self.ledger.resulted(entry, asked):
+            self._changed.add(call)
         if self.waits:
             self.waits.pop(call, None)
         if not turn.missing:
@@ -284,7 +306,7 @@ class SessionState:
         success of the tool ends its series, except for what failed beside it.
         """
         rounds, last = self.corrections.get(tool, (0, 0))
-        if entry.error_class == INVALID_ARGUMENT:
+        if entry.error_class in CORRECTED:
             self.corrections[tool] = (rounds + (last != entry.n), entry.n)
         elif entry.state == "succeeded" and rounds:
             if last == entry.n:
@@ -300,7 +322,7 @@ class SessionState:
             zip(turn.answered.calls, turn.results, strict=True)
         ):
             assert result is not None  # none is missing
-            if result.error_class == INVALID_ARGUMENT:
+            if result.error_class in CORRECTED:
                 corrected = True
             elif result.state in RAN:
                 changed = (turn.answered.n, index) in self._changed
@@ -309,23 +331,10 @@ class SessionState:
         self._changed.clear()
         self.trail.follow(Repeated(tuple(calls), turn.counter, corrected))
 
-    def _ledger_result(self, call: CallId, asked: ToolCall, entry: Resulted) -> None:
-        if entry.state != "in_doubt":
-            self.ledger.pop(call, None)
-            return
-        known = self.ledger.get(call)
-        if known is None:
-            # A doubt without an intent: a history from elsewhere.
-            known = CallEntry(asked.name, entry.digest, None, entry.attempts, asked.arguments)
-            self.ledger[call] = known
-        known.in_doubt = True
-        known.still_running = entry.still_running
-
     def _late(self, entry: Late) -> None:
-        call = (entry.n, entry.index)
-        if entry.state == "in_doubt":
-            return
-        known = self.ledger.pop(call, None)
+        known = self.ledger.late(entry)
+        if entry.by == AGAIN:
+            self.waits.pop((entry.n, entry.index), None)
         if entry.by != PERSON:
             return
         if entry.state == "denied" and known is not None:
@@ -355,6 +364,18 @@ class RunCall(Struct, frozen=True):
     ledgered: bool
 
 
+class RunAgain(Struct, frozen=True):
+    """A person has let a call in doubt run again, or that run was cut off."""
+
+    call: CallId
+
+
+class Unwind(Struct, frozen=True):
+    """Effects are being undone; ``outcome`` is how the session ends then, None: it goes on."""
+
+    outcome: dict[str, Any] | None
+
+
 class WaitUntil(Struct, frozen=True):
     """The next attempt of a call, or of the model request, is not due before this time."""
 
@@ -380,13 +401,17 @@ class Rest(Struct, frozen=True):
     """Nothing to do until somebody says something."""
 
 
-Step = AskModel | RunCall | WaitUntil | FallBack | Finish | Rest
+Step = AskModel | RunCall | RunAgain | Unwind | WaitUntil | FallBack | Finish | Rest
 
 
 def next_step(state: SessionState) -> Step:
     """Return what a session does next, from its stored state alone."""
     if state.status not in UNFINISHED:
         return Rest()
+    if state.unwound.running is not None:
+        return Unwind(state.unwound.running.outcome)
+    if state.ledger.again:
+        return _again(state, min(state.ledger.again))
     if state.conversation.open:
         turn = state.conversation.open[0]
         waiting = _waiting(state, turn) if state.waits else None
@@ -395,7 +420,7 @@ def next_step(state: SessionState) -> Step:
         index = turn.results.index(None)
         n = turn.answered.n
         call = turn.answered.calls[index]
-        return RunCall(n, index, call, state.ledger.get((n, index)), turn.answered.ledger)
+        return RunCall(n, index, call, state.ledger.open.get((n, index)), turn.answered.ledger)
     if state.fallback is not None:
         return FallBack(state.fallback.n, state.fallback.agent, state.fallback.why)
     last = state.conversation.last
@@ -405,6 +430,12 @@ def next_step(state: SessionState) -> Step:
         return Finish(last.text, state.finish)
     wait = state.waits.get(MODEL)
     return WaitUntil(wait.due_at_ms) if wait is not None and wait.open else AskModel()
+
+
+def _again(state: SessionState, call: CallId) -> RunAgain | WaitUntil:
+    """What a person decided comes before what the model is asked next."""
+    wait = state.waits.get(call)
+    return WaitUntil(wait.due_at_ms) if wait is not None and wait.open else RunAgain(call)
 
 
 def _waiting(state: SessionState, turn: Turn) -> WaitUntil | None:

@@ -18,9 +18,11 @@ from ..actors.events import (
     BudgetSoft,
     CallFinished,
     CallLate,
+    CallProbed,
     CallStarted,
     CallStuck,
     CheckpointStored,
+    ConversationPruned,
     Event,
     EventsDropped,
     MessageReceived,
@@ -58,7 +60,7 @@ def event_words(event: Event) -> tuple[str, Colour | None] | None:
             return f"model's attempt {event.attempt} broke off", "yellow"
         case ModelAnswered():
             return _answered(event), None
-        case CallStarted() | CallFinished() | CallLate() | CallStuck():
+        case CallStarted() | CallFinished() | CallLate() | CallProbed() | CallStuck():
             return _call_words(event)
         case CheckpointStored():
             return f"checkpoint {event.counter} stored", "grey"
@@ -68,6 +70,9 @@ def event_words(event: Event) -> tuple[str, Colour | None] | None:
             return _session_words(event)
         case SessionParked() | SessionWoken():
             return _parking_words(event)
+        case ConversationPruned():
+            sizes = f"{amount(event.chars_before)} to {amount(event.chars)} characters"
+            return f"conversation pruned from {sizes} ({event.why}, {event.by})", "yellow"
         case TrajectoryRestarted() | TrajectoryFellBack():
             return _planning_words(event)
         case SessionCompleted():
@@ -92,7 +97,7 @@ def _answered(event: ModelAnswered) -> str:
 
 
 def _call_words(
-    event: CallStarted | CallFinished | CallLate | CallStuck,
+    event: CallStarted | CallFinished | CallLate | CallProbed | CallStuck,
 ) -> tuple[str, Colour | None]:
     if isinstance(event, CallStuck):
         return f"{event.tool} does not end and is left behind", "red"
@@ -103,6 +108,8 @@ def _call_words(
             return f"{name} started{again}", "grey"
         case CallLate():
             return f"{name} ended late: {event.state.replace('_', ' ')}", "yellow"
+        case CallProbed():
+            return f"{name} probed: {event.answer.replace('_', ' ')}", "yellow"
         case CallFinished():
             words = event.state.replace("_", " ")
             if event.error_class and event.state != "in_doubt":

@@ -18,6 +18,8 @@ from typing import Any, Literal
 import msgspec
 from msgspec import Struct
 
+from .decisions import Decision
+
 RECORD_VERSION = 1
 """Version of the entries this code writes; stored beside every row."""
 
@@ -25,6 +27,20 @@ CallState = Literal["succeeded", "failed", "in_doubt", "denied", "refused"]
 """How a call's ledger entry stands once it has a result.
 
 ``refused``: the body never ran (bad arguments, a limit, an incomplete call).
+"""
+
+OnFailure = Literal["undo", "freeze"]
+"""What becomes of a session's effects when it ends other than completed, before a person looks."""
+
+UndoHow = Literal["rollback", "compensate"]
+
+UndoState = Literal[
+    "again", "compensated", "rolled_back", "not_rolled_back", "failed", "in_doubt", "abandoned"
+]
+"""How an effect stands that was to be undone.
+
+``again``: not yet, another attempt follows. ``in_doubt``: the compensation may or may not have run.
+``abandoned``: a person leaves the effect as it is.
 """
 
 SessionStatus = Literal["running", "parked", "completed", "handed_over", "stopped"]
@@ -75,7 +91,10 @@ class Entry(Struct, frozen=True, omit_defaults=True, tag_field="t", gc=False):
 
 
 class Opened(Entry, frozen=True, tag="open"):
-    """The session exists. ``limits`` is its own budget as plain data, None values left out."""
+    """The session exists. ``limits`` is its own budget as plain data, None values left out.
+
+    ``on_failure`` says what becomes of its effects where it ends other than completed.
+    """
 
     agent: str
     at_ms: int
@@ -84,6 +103,7 @@ class Opened(Entry, frozen=True, tag="open"):
     parent: str | None = None
     group: str | None = None
     tenant: str | None = None
+    on_failure: OnFailure = "undo"
 
 
 class Said(Entry, frozen=True, tag="user"):
@@ -121,7 +141,10 @@ class Answered(Entry, frozen=True, tag="model"):
 
 
 class Intended(Entry, frozen=True, tag="intent"):
-    """A call is about to run; durable before its body starts."""
+    """A call is about to run; durable before its body starts.
+
+    ``doubtful``: an earlier attempt of it may have taken effect.
+    """
 
     n: int
     index: int
@@ -129,6 +152,35 @@ class Intended(Entry, frozen=True, tag="intent"):
     digest: str
     attempt: int = 1
     key: str | None = None
+    doubtful: bool = False
+
+
+class Allowed(Entry, frozen=True, tag="allowed"):
+    """A person lets a call in doubt run again, under the same identity.
+
+    ``arguments`` is None where they are the ones it was asked with. ``digest`` and ``key`` are those
+    of the run to come.
+    """
+
+    n: int
+    index: int
+    digest: str
+    key: str | None = None
+    arguments: str | None = None
+
+
+class Probed(Entry, frozen=True, tag="probe"):
+    """A tool's probe was asked whether a call took effect: ``done``, ``not_done`` or ``unclear``.
+
+    ``content`` says why it is unclear. ``attempts`` counts how often it was asked this time.
+    """
+
+    n: int
+    index: int
+    answer: Literal["done", "not_done", "unclear"]
+    content: str = ""
+    attempts: int = 1
+    elapsed_s: float = 0.0
 
 
 class Resulted(Entry, frozen=True, tag="result"):
@@ -137,6 +189,8 @@ class Resulted(Entry, frozen=True, tag="result"):
     ``content`` is what the model sees, bounded. ``blob`` is the digest of the full text where it
     was too long to keep here, ``value_type`` the type a structured result had in the tool.
     ``closes`` names what no write may touch any more in this trajectory, after a refusal for good.
+    ``replayed``: the body did not give this result now; ``by`` says where it is from: ``probe``, or
+    the ``record`` of an equal call.
     """
 
     n: int
@@ -154,12 +208,14 @@ class Resulted(Entry, frozen=True, tag="result"):
     still_running: bool = False
     spent: Spent = Spent()
     closes: tuple[str, ...] = ()
+    by: str = ""
 
 
 class Late(Entry, frozen=True, tag="late"):
     """How a call in doubt really ended, learned after its result was stored.
 
-    ``by`` says from whom: empty where the body itself came back, ``person`` where somebody looked.
+    ``by`` says from whom: empty where the body itself came back, ``person`` where somebody looked,
+    ``again`` where a person had it run again. ``attempt`` counts as in `Intended`; 0: not said.
     """
 
     n: int
@@ -167,6 +223,26 @@ class Late(Entry, frozen=True, tag="late"):
     state: CallState
     content: str
     by: str = ""
+    attempt: int = 0
+    blob: str | None = None
+    value_type: str | None = None
+    still_running: bool = False
+    error_class: str | None = None
+
+
+class Decided(Entry, frozen=True, tag="decided"):
+    """A person's decision has reached the session; the entries behind it are what it did.
+
+    ``about`` names the question and how often it was asked: ``call 2.0#1``. ``by`` is who decided,
+    ``at_ms`` when. ``problem`` says why it changed nothing; the question can be decided again then.
+    ``decision`` is None where its bytes could not be read.
+    """
+
+    about: str
+    decision: Decision | None
+    at_ms: int
+    by: str = ""
+    problem: str = ""
 
 
 class Retried(Entry, frozen=True, tag="retry"):
@@ -175,7 +251,8 @@ class Retried(Entry, frozen=True, tag="retry"):
     ``index`` is -1 for a model request. ``directive`` is what followed: another attempt after
     ``wait_s`` seconds (retry), or the end of the attempts, for the reason in ``detail``.
     ``retry_after`` is the wait that the other side asked for, in seconds. ``due_at_ms``: when the next
-    attempt is due, on the wall clock; the wait goes on over a restart.
+    attempt is due, on the wall clock; the wait goes on over a restart. ``doubtful``: this attempt,
+    or one before it, may have taken effect.
     """
 
     n: int
@@ -190,6 +267,7 @@ class Retried(Entry, frozen=True, tag="retry"):
     retry_after: float | None = None
     evidence: tuple[str, ...] = ()
     due_at_ms: int | None = None
+    doubtful: bool = False
 
 
 class Restarted(Entry, frozen=True, tag="restart"):
@@ -200,6 +278,27 @@ class Restarted(Entry, frozen=True, tag="restart"):
     n: int
     counter: int
     hint: str
+
+
+class Pruned(Entry, frozen=True, tag="prune"):
+    """The model sees less of the conversation from here on; the originals stay in the journal.
+
+    Positions are those of the messages the model saw before. Of the first ``cut``, those at ``kept``
+    stay word for word, and ``summary`` stands for the others. Of the rest, results at ``shortened``
+    are shown to so many characters. ``by``: who wrote the summary, ``digest`` (the runtime, from its
+    records) or ``model``. ``why``: ``overflow``, where the model refused, ``limit``, where it would
+    have, ``person`` on request. ``calls`` counts what is left out by now, for each tool: calls that
+    succeeded, and others.
+    """
+
+    n: int
+    cut: int
+    kept: tuple[int, ...]
+    summary: str
+    by: str = "digest"
+    why: str = "overflow"
+    shortened: tuple[tuple[int, int], ...] = ()
+    calls: dict[str, tuple[int, int]] = {}
 
 
 class FellBack(Entry, frozen=True, tag="fallback"):
@@ -229,6 +328,66 @@ class Woken(Entry, frozen=True, tag="woken"):
     due_at_ms: int
 
 
+class UndoStep(Struct, frozen=True, array_like=True, gc=False):
+    """One effect to be undone: its call, the tool it is of, and how."""
+
+    n: int
+    index: int
+    tool: str
+    how: UndoHow
+
+
+class Unwinding(Entry, frozen=True, tag="unwind"):
+    """These effects are undone in this order, before anything else.
+
+    ``outcome`` is how the session ends after that, as in `Ended`; None: it goes on, since a person
+    has asked for this while it runs. ``by`` is ``person`` where somebody asked for it.
+    """
+
+    steps: tuple[UndoStep, ...]
+    outcome: dict[str, Any] | None = None
+    by: str = ""
+    who: str = ""
+
+
+class Undoing(Entry, frozen=True, tag="undo"):
+    """The compensation of a call is about to run; durable before its body starts."""
+
+    n: int
+    index: int
+    attempt: int = 1
+    key: str | None = None
+
+
+class Undone(Entry, frozen=True, tag="undone"):
+    """What became of an effect that was to be undone, or of one attempt at it.
+
+    ``again``: the attempt failed in passing, and another follows after ``wait_s`` seconds, not before
+    ``due_at_ms`` on the wall clock. ``content`` is what the compensation returned, or its error.
+    ``may_have_run``: it failed, and did not say that it had no effect. ``by`` is ``person`` where somebody looked.
+    """
+
+    n: int
+    index: int
+    state: UndoState
+    content: str = ""
+    attempts: int = 0
+    error_class: str | None = None
+    may_have_run: bool = False
+    elapsed_s: float = 0.0
+    wait_s: float = 0.0
+    due_at_ms: int | None = None
+    by: str = ""
+    who: str = ""
+
+
+class Frozen(Entry, frozen=True, tag="freeze"):
+    """The session ends and nothing is undone, for this reason; these steps would have been taken."""
+
+    why: str
+    steps: tuple[UndoStep, ...]
+
+
 class Ended(Entry, frozen=True, tag="end"):
     """The session reached an outcome; a later message of the user reopens it.
 
@@ -252,14 +411,22 @@ JournalEntry = (
     | Noted
     | Answered
     | Intended
+    | Allowed
+    | Probed
     | Resulted
     | Late
+    | Decided
     | Retried
     | Restarted
+    | Pruned
     | FellBack
     | Progressed
     | Parked
     | Woken
+    | Unwinding
+    | Undoing
+    | Undone
+    | Frozen
     | Ended
     | Booked
 )

@@ -12,6 +12,7 @@ from typing import Annotated
 
 from msgspec import Meta
 
+from ..actors.marks import NOT_DONE, NotDone
 from ..actors.text import decode, head_of, shorten, size
 from ..actors.tools import tool
 from ..supervisor.errors import InvalidArgument
@@ -196,15 +197,15 @@ def _line(entry: "os.DirEntry[str]", folder: int) -> str:
     return f"{name}  [special]"
 
 
-def _deleted(path: str) -> str:
-    """Tell whether a deletion took place: its result, or "no"."""
+def _deleted(path: str) -> str | NotDone:
+    """Tell whether a deletion took place: its result, or `NOT_DONE`."""
     with plain_errors(path):
         try:
             with place_of(path, follow_last=False) as place:
                 gone = _facts(place) is None
         except FileNotFoundError:
             gone = True
-    return f"deleted {shown(path)}" if gone else "no"
+    return f"deleted {shown(path)}" if gone else NOT_DONE
 
 
 @tool(

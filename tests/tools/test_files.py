@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from ukemi import NOT_DONE
 from ukemi.actors.context import CallContext, calling
 from ukemi.supervisor.errors import InvalidArgument, PermissionDenied, ResourceExhausted, UsageError
 from ukemi.tools import delete_file, files, list_files, places, read_file, write_file
@@ -343,7 +344,7 @@ def test_a_long_listing_is_bounded(inside: Path, monkeypatch: pytest.MonkeyPatch
 def test_the_probe_of_a_deletion_tells_whether_it_took_place(inside: Path) -> None:
     probe = delete_file.marks.probe
     assert probe is not None
-    assert probe(path="a.txt") == "no"
+    assert probe(path="a.txt") is NOT_DONE
     done = delete_file("a.txt")
     assert probe(path="a.txt") == done
     assert probe(path="gone/too.txt") == "deleted 'gone/too.txt'"
