@@ -1,6 +1,5 @@
 """A session asks its model: budget first, one whole answer or none, every attempt booked."""
 
-import math
 from functools import partial
 from typing import assert_never
 
@@ -14,11 +13,12 @@ from ..supervisor.decide import (
     HandOver,
     History,
     PassThrough,
+    Prune,
     Retry,
     decide,
 )
 from ..supervisor.failure import MODEL_TRAITS, Failure
-from .budget import COST_USD, MODEL_CALLS, RETRIES, TOKENS, Amounts, Refusal, Reservation
+from .budget import Refusal, Reservation
 from .dossier import Trouble, alert_of, over_budget
 from .events import (
     BudgetSoft,
@@ -29,20 +29,16 @@ from .events import (
     RetryScheduled,
 )
 from .gate import Entered, Held, enter
-from .model import ModelReply, ModelRequest, Prices
+from .metering import Meter
+from .model import ModelReply, ModelRequest
 from .parking import parks
+from .pruner import Pruner
 from .replies import checked
 from .session import Session
 from .state import CONCLUDE, MODEL
 from .text import exact
 from .wording import cleaned, refused_request, retried
 from .work import CutOff, Superseded, Work, pause
-
-OUTPUT_TOKENS_MAX = 4096
-"""What one answer is taken to need at most, for a model that does not say."""
-
-_FIRST: Amounts = ((MODEL_CALLS, 1),)
-_AGAIN: Amounts = ((MODEL_CALLS, 1), (RETRIES, 1))
 
 
 class Asking:
@@ -52,22 +48,22 @@ class Asking:
         self._session = session
         self._work = work
         model = session.installed.model
-        self._prices: Prices | None = getattr(model, "prices", None)
-        self._output_max: int = getattr(model, "output_tokens_max", None) or OUTPUT_TOKENS_MAX
         self._name = exact(str(getattr(model, "name", type(model).__name__)))
+        self._meter = Meter(session.account, model)
+        self._pruner = Pruner(session, work, self._meter, self._name)
         self._streamed = False
-        self._concluding = False
+        self._leaving = False  # the next step goes on from what is stored
         self._waiting = False
-        limits = session.account.limits
-        self._metered = limits("tokens") or limits("cost_usd")
-        self._answer_max = self._output_max
         self._n = 0  # number of the answer that is asked for
 
     async def ask(self) -> Trouble | None:
         """Get the model's next message; the trouble it is, where there is none."""
         session = self._session
+        too_large = self._pruner.ahead()
+        if too_large is not None:
+            return await self._pruner.prune(too_large)
         self._tell_soft_limits()
-        self._concluding = False
+        self._leaving = False
         waited = session.state.waits.get(MODEL)
         started = session.services.clock.now() - (waited.elapsed_s if waited else 0.0)
         attempt = waited.number + 1 if waited else 1
@@ -87,7 +83,7 @@ class Asking:
                     if (
                         trouble is not None
                         or session.cut is not None
-                        or self._concluding
+                        or self._leaving
                         or self._waiting
                     ):
                         return trouble
@@ -141,25 +137,6 @@ class Asking:
             if about not in session.state.notes:
                 self.note(f"{limit}. Finish up: bring the task to an end now.", about=about)
 
-    def _reserve(self, *, first: bool) -> Reservation | Refusal:
-        """Set aside what this request may cost at most."""
-        account = self._session.account
-        amounts = _FIRST if first else _AGAIN
-        if self._metered:
-            prompt = math.ceil(self._session.state.conversation.tokens)
-            self._answer_max = answer_max(
-                self._output_max,
-                prompt,
-                account.left("tokens"),
-                account.left("cost_usd"),
-                self._prices,
-            )
-            amounts = (*amounts, (TOKENS, prompt + self._answer_max))
-            if self._prices is not None:
-                usage = Usage(prompt, self._answer_max)
-                amounts = (*amounts, (COST_USD, self._prices.cost_usd(usage)))
-        return account.hold(amounts)
-
     # ------------------------------------------------------------ one attempt
 
     async def _attempt(
@@ -169,7 +146,8 @@ class Asking:
         session = self._session
         if not session.owned:
             await session.ensure_owned()
-        reserved = self._reserve(first=attempt == 1)
+        prompt = session.state.conversation.tokens
+        reserved = self._meter.reserve(prompt, self._meter.output_max, first=attempt == 1)
         if isinstance(reserved, Refusal):
             return over_budget(reserved, "ask the model")
         self._take_number()
@@ -200,30 +178,20 @@ class Asking:
                 what=f"model {self._name}",
             )
             reply = checked(reply, self._name)
-            usage = self._priced(reply.usage)
+            usage = self._meter.priced(reply.usage)
             return reply if usage is reply.usage else msgspec.structs.replace(reply, usage=usage)
         except Exception as error:
-            usage = self._priced(getattr(error, "usage", None) or Usage())
+            usage = self._meter.priced(getattr(error, "usage", None) or Usage())
             raise
         finally:
             session.active.leave()
-            self._settle(reserved, attempt, usage)
+            self._meter.settle(reserved, usage, first=attempt == 1)
 
     def _take_number(self) -> None:
         """Number the answer before it is there: what is said from now on comes behind it."""
         journal = self._session.journal
         if not self._n or journal.next_n != self._n + 1:
             self._n = journal.take_n()
-
-    def _settle(self, reserved: Reservation, attempt: int, usage: Usage) -> None:
-        account = self._session.account
-        if account.release(reserved):
-            account.add(MODEL_CALLS, 1)
-            account.add(TOKENS, max(0, usage.tokens))
-            if usage.cost_usd:
-                account.add(COST_USD, usage.cost_usd)
-            if attempt > 1:
-                account.add(RETRIES, 1)
 
     def _request(self, attempt: int) -> ModelRequest:
         session = self._session
@@ -233,7 +201,7 @@ class Asking:
             instructions=session.installed.agent.instructions,
             messages=session.state.conversation,
             tools=session.installed.schemas,
-            output_tokens_max=self._answer_max if self._metered else None,
+            output_tokens_max=self._meter.answer_max,
             on_piece=self._piece if session.channel.watched else None,
             attempt=attempt,
         )
@@ -242,11 +210,6 @@ class Asking:
         session = self._session
         self._streamed = True
         session.emit(ModelPiece(session_id=session.id, at_ms=session.now_ms(), text=text))
-
-    def _priced(self, usage: Usage) -> Usage:
-        if self._prices is None or usage.cost_usd:
-            return usage
-        return msgspec.structs.replace(usage, cost_usd=self._prices.cost_usd(usage))
 
     # ------------------------------------------------------------ the answer, or not
 
@@ -287,6 +250,7 @@ class Asking:
             attempts=attempt,
             elapsed_s=elapsed_s,
             conclusions=session.state.conclusions.get(failure.error_class, 0),
+            prunes=session.state.prunes,
         )
         policy = services.policies.of(session.installed.name)
         directive = decide(failure, MODEL_TRAITS, history, policy, services.roll())
@@ -302,8 +266,11 @@ class Asking:
                 return None
             case Conclude():
                 self.note(refused_request(failure), about=f"{CONCLUDE}{failure.error_class}")
-                self._concluding = True
+                self._leaving = True
                 return None
+            case Prune():
+                self._leaving = True
+                return await self._pruner.prune(directive, failure)
             case HandOver():
                 return self._trouble(directive, failure, attempt, elapsed_s)
             case Correct() | PassThrough():
@@ -342,21 +309,3 @@ class Asking:
         self._waiting = parks(session, delay_s)
         if not self._waiting:
             await pause(self._work, delay_s)
-
-
-def answer_max(
-    output_max: int,
-    prompt: int,
-    tokens_left: float,
-    usd_left: float,
-    prices: Prices | None,
-) -> int:
-    """Return how many tokens an answer may have, so that the whole of a limit can be used.
-
-    At least 1: a request for which not even that is left is then refused by the reservation.
-    """
-    room = min(float(output_max), tokens_left - prompt)
-    if prices is not None and prices.output_usd > 0:
-        usd = usd_left - prices.cost_usd(Usage(prompt, 0))
-        room = min(room, usd * 1e6 / prices.output_usd)
-    return max(1, int(room))

@@ -4,16 +4,27 @@ Each call has exactly one result, right behind its assistant message. That holds
 results are kept with the turn that asked for them, and whatever was said meanwhile waits behind.
 """
 
-from array import array
-from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import overload
 
-from ..stores.records import Answered, Resulted, ToolCall
+from ..stores.records import Answered, Pruned, Resulted, ToolCall
 from .model import AssistantMessage, Message, NoteMessage, ToolMessage, UserMessage
+from .views import Views, empty_view
 
 # The share of a token that one character makes, near enough for a reservation.
 TOKENS_PER_CHAR = 0.25
+
+REPLAYED = {
+    "probe": (
+        "[not run again: this call was cut off before its result came, and a look at the other side "
+        "shows that it had taken effect]\n"
+    ),
+    "record": (
+        "[nothing was sent: an equal call before this one had taken effect, and this is its result. "
+        "If a second one is really wanted, call once more]\n"
+    ),
+}
+"""What a model is told before a result that the body did not give now, by where it is from."""
 
 
 class Turn:
@@ -44,7 +55,8 @@ class Turn:
         for call, result in zip(self.answered.calls, self.results, strict=True):
             if result is not None:
                 error = result.state != "succeeded"
-                yield ToolMessage(call.id, call.name, result.content, error)
+                mark = REPLAYED.get(result.by, "") if result.replayed else ""
+                yield ToolMessage(call.id, call.name, mark + result.content, error)
 
 
 class Conversation(Sequence[Message]):
@@ -58,38 +70,40 @@ class Conversation(Sequence[Message]):
 
     ``assistant_count`` and ``tokens`` (an estimate until the provider counts) are kept as it grows,
     so that nothing on the step path looks through the history.
+
+    A prune replaces what the model sees; what it saw before is kept beside, so that going back to
+    before it, and reading the whole history, need no store.
     """
 
     def __init__(self) -> None:
-        self._messages: list[Message] = []
+        self._view = empty_view()
+        self._before = Views()
         self._held: list[UserMessage | NoteMessage | Turn] = []
         # Said since the last answer, with their numbers.
         self._said: list[tuple[int, UserMessage | NoteMessage]] = []
         self.open: list[Turn] = []
         self.assistant_count = 0
         self.tokens = 0.0
-        self._mark_counters = array("q")
-        self._mark_ends = array("q")
 
     def __len__(self) -> int:
-        return len(self._messages)
+        return len(self._view.messages)
 
     @overload
     def __getitem__(self, index: int) -> Message: ...
     @overload
     def __getitem__(self, index: slice) -> list[Message]: ...
     def __getitem__(self, index: int | slice) -> Message | list[Message]:
-        return self._messages[index]
+        return self._view.messages[index]
 
     def so_far(self) -> list[Message]:
         """Return the messages with the results that an open message has already."""
         there = self.open[0].messages() if self.open else ()
-        return [*self._messages, *there]
+        return [*self._view.messages, *there]
 
     @property
     def last(self) -> Message | None:
         """The last message, or None before the first."""
-        return self._messages[-1] if self._messages else None
+        return self._view.messages[-1] if self._view.messages else None
 
     def say(self, message: UserMessage | NoteMessage, n: int = 0) -> None:
         """Add a message of the user or the runtime, behind the results that are still to come."""
@@ -120,8 +134,10 @@ class Conversation(Sequence[Message]):
             kept -= 1
         unseen = [message for _, message in self._said[kept:]]
         for message in unseen:
-            self._messages.pop()
+            self._view.messages.pop()
             self.tokens -= len(message.text) * TOKENS_PER_CHAR
+        if unseen:
+            self._before.trim(len(self))
         return unseen
 
     def asked(self, n: int, index: int) -> ToolCall | None:
@@ -149,36 +165,90 @@ class Conversation(Sequence[Message]):
     @property
     def last_mark(self) -> int:
         """Counter of the last turn that has all its results; 0 before the first."""
-        return self._mark_counters[-1] if self._mark_counters else 0
+        return max(self._view.last_mark, self._before.last_counter)
 
     def since(self, counter: int) -> list[Message]:
         """Return what came after the last mark at or before this counter."""
-        return self._messages[self._end(bisect_right(self._mark_counters, counter)) :]
+        view = self._before.as_at(self._view, counter)
+        return view.messages[view.end_at(counter) :]
 
     def rewind(self, counter: int) -> None:
         """Go back to the last mark at or before this counter; no turn may be open.
 
         Calls and results after it go. What the user and the runtime said stays, and so do answers
-        that the user has replied to.
+        that the user has replied to. A prune made after it is undone.
         """
-        kept_marks = bisect_right(self._mark_counters, counter)
-        end = self._end(kept_marks)
-        dropped = self._messages[end:]
-        del self._messages[end:], self._mark_counters[kept_marks:], self._mark_ends[kept_marks:]
-        self._messages += _said_in(dropped)
+        self._view = self._before.as_at(self._view, counter)
+        self._before.forget_after(counter)
+        dropped = self._view.cut_at(counter)
+        self._before.trim(len(self))
+        self._view.messages += _said_in(dropped)
         self._said.clear()
-        self.assistant_count = sum(isinstance(each, AssistantMessage) for each in self._messages)
-        self.tokens = sum(map(_chars, self._messages)) * TOKENS_PER_CHAR
+        shown = sum(isinstance(each, AssistantMessage) for each in self._view.messages)
+        self.assistant_count = self._view.answers + shown
+        self.tokens = chars_of(self._view.messages) * TOKENS_PER_CHAR
 
-    def _end(self, marks: int) -> int:
-        return self._mark_ends[marks - 1] if marks else 0
+    # ------------------------------------------------------------ pruning
+
+    @property
+    def summary(self) -> int | None:
+        """Where the summary of what was left out stands; None where nothing was."""
+        return self._view.head - 1 if self._view.head else None
+
+    @property
+    def pruned(self) -> Pruned | None:
+        """The newest prune that is in force."""
+        return self._before.last
+
+    def left_out(self) -> Iterator[Sequence[Message]]:
+        """Yield what each prune left out, the newest first; each part is in order."""
+        return self._before.left_out()
+
+    @property
+    def chars(self) -> int:
+        """Characters of what the model sees."""
+        return chars_of(self._view.messages)
+
+    def end_at(self, counter: int) -> int:
+        """Return where the last turn with all its results ends, at or before this counter."""
+        return self._view.end_at(counter)
+
+    def originals(self) -> list[Message]:
+        """Return every message, those that were left out too, and no summary."""
+        return list(self._before.as_at(self._view, -1).messages)
+
+    def prune(self, pruned: Pruned) -> None:
+        """Show the model less, by a decision that was written down.
+
+        A call never parts from its results, whatever positions it names.
+        """
+        messages = self._view.messages
+        before = chars_of(messages)
+        cut = self._boundary(pruned.cut)
+        kept = [
+            at
+            for at in pruned.kept
+            if 0 <= at < cut and isinstance(messages[at], UserMessage | NoteMessage)
+        ]
+        self._view = self._before.replace(self._view, pruned, kept, cut)
+        self.tokens *= chars_of(self._view.messages) / max(before, 1)
+
+    def _boundary(self, cut: int) -> int:
+        """Return the last place at or before this one where no group would be split."""
+        messages = self._view.messages
+        cut = max(0, min(cut, len(messages)))
+        if cut == len(messages) and self.open:
+            cut -= 1  # the results are still to come
+        while 0 < cut < len(messages) and isinstance(messages[cut], ToolMessage):
+            cut -= 1
+        return cut
 
     def _close(self, turn: Turn) -> None:
         """All results are there: put them behind their message, then what had to wait."""
         for message in turn.messages():
             self._append(message, len(message.content))
-        self._mark_counters.append(turn.counter)
-        self._mark_ends.append(len(self._messages))
+        self._view.counters.append(turn.counter)
+        self._view.ends.append(len(self._view.messages))
         self._release()
 
     def _release(self) -> None:
@@ -208,7 +278,7 @@ class Conversation(Sequence[Message]):
             self.tokens = float(answered.usage.tokens)
 
     def _append(self, message: Message, chars: int) -> None:
-        self._messages.append(message)
+        self._view.messages.append(message)
         self.tokens += chars * TOKENS_PER_CHAR
 
 
@@ -223,7 +293,13 @@ def _said_in(messages: Sequence[Message]) -> list[Message]:
     ]
 
 
-def _chars(message: Message) -> int:
+def chars_of(messages: Iterable[Message]) -> int:
+    """Return the characters of messages, as far as they are told a model."""
+    return sum(map(chars, messages))
+
+
+def chars(message: Message) -> int:
+    """Return the characters of a message, as far as they are told a model."""
     match message:
         case ToolMessage():
             return len(message.content)

@@ -96,8 +96,10 @@ class Prices(Struct, frozen=True, kw_only=True):
 class Model(Protocol):
     """A client of one model.
 
-    A client may also have ``name`` (str), ``prices`` (`Prices`, needed for a budget in dollars)
-    and ``output_tokens_max`` (int, what one answer may be at most, reserved before the request).
+    A client may also have ``name`` (str), ``prices`` (`Prices`, needed for a budget in dollars),
+    ``output_tokens_max`` (int, what one answer may be at most, reserved before the request) and
+    ``context_tokens`` (int, what request and answer may be together: a conversation that would
+    outgrow it is pruned before it is refused).
     """
 
     async def complete(self, request: ModelRequest, /) -> ModelReply:

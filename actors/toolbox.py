@@ -63,6 +63,11 @@ class Toolbox:
             raise InvalidArgument(self._unknown(name), fields=("name",))
         return tool
 
+    def reads(self, name: str) -> bool:
+        """Whether there is a tool of this name that changes nothing."""
+        found = self._tools.get(name)
+        return found is not None and found.marks.effect == "read"
+
     def secrets_for(self, tool: AnyTool) -> dict[str, str]:
         """Return the secrets that this tool names in its marks, and no other."""
         named = tool.marks.secrets

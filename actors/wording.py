@@ -5,7 +5,8 @@ from typing import assert_never
 import msgspec
 
 from ..stores.records import Retried, ToolCall
-from ..supervisor.decide import Conclude, Correct, Directive, HandOver, PassThrough, Retry
+from ..supervisor.decide import Conclude, Correct, Directive, HandOver, PassThrough, Prune, Retry
+from ..supervisor.errors import ErrorClass
 from ..supervisor.failure import Failure
 from .scrub import scrub
 from .secrets import Mask
@@ -53,6 +54,8 @@ def failed(failure: Failure, directive: Directive, attempts: int = 1) -> str:
 
 def _advice(directive: Directive, failure: Failure) -> str:
     match directive:
+        case Correct() if failure.error_class is ErrorClass.CONTEXT_OVERFLOW:
+            return "it was too large: call again with less, in several calls where all is needed"
         case Correct():
             return "correct the arguments and call again"
         case Conclude():
@@ -64,6 +67,8 @@ def _advice(directive: Directive, failure: Failure) -> str:
             return f"none is needed from you; a person has been asked ({reason})"
         case Retry():
             return "none is needed from you; the call is repeated"
+        case Prune():
+            return "none is needed from you; the conversation is made shorter"
         case PassThrough():
             ran = "it did not run" if failure.may_have_executed == "no" else "it may have run"
             return f"the call was cancelled from outside; {ran}; call again if it is still wanted"

@@ -18,6 +18,7 @@ from ..stores.records import (
     Opened,
     Parked,
     Progressed,
+    Pruned,
     Restarted,
     Resulted,
     Retried,
@@ -51,7 +52,7 @@ def _colour(entry: JournalEntry) -> Colour | None:
             return _STATE_COLOURS.get(entry.state)
         case Ended():
             return status_colour(entry.status)
-        case Retried() | Late() | Restarted() | FellBack():
+        case Retried() | Late() | Restarted() | Pruned() | FellBack():
             return "yellow"
         case Noted() | Booked() | Opened() | Progressed() | Parked() | Woken():
             return "grey"
@@ -84,6 +85,8 @@ def entry_words(entry: JournalEntry) -> str:
             return outcome_line(entry.outcome)
         case Restarted():
             return f"{entry.n} begins again at checkpoint {entry.counter}: {entry.hint}"
+        case Pruned():
+            return pruned_words(entry)
         case FellBack():
             return f"{entry.n} {entry.agent} takes over: {entry.why}"
         case Progressed() | Parked() | Woken():
@@ -92,6 +95,16 @@ def entry_words(entry: JournalEntry) -> str:
             return f"{duration(spent.seconds)}, {amount(spent.tokens)} tokens so far"
         case _:
             assert_never(entry)
+
+
+def pruned_words(entry: Pruned) -> str:
+    """Return what a prune did, and why."""
+    whys = {"overflow": "refused as too long", "limit": "nearly too long", "person": "on request"}
+    left_out = sum(map(sum, entry.calls.values()))
+    gone = f", {left_out} calls left out by now, {entry.by}" if entry.summary else ""
+    shorter = f", {len(entry.shortened)} results shown shorter" if entry.shortened else ""
+    why = whys.get(entry.why, entry.why)
+    return f"{entry.n} conversation pruned, {why}{gone}{shorter}: {entry.summary}"
 
 
 def _changed(entry: Progressed | Parked | Woken) -> str:

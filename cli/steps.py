@@ -23,6 +23,7 @@ from ..stores.records import (
     Late,
     Noted,
     Opened,
+    Pruned,
     Resulted,
     Retried,
     Said,
@@ -88,6 +89,16 @@ class NoteStep(Struct, frozen=True, tag_field="step", tag="note"):
     about: str
 
 
+class PruneStep(Struct, frozen=True, tag_field="step", tag="prune"):
+    """From here on the model sees less: what for, by whom it was summed up, and the summary."""
+
+    n: int
+    why: str
+    by: str
+    summary: str
+    shortened: int = 0
+
+
 class ModelStep(Struct, tag_field="step", tag="model"):
     """A message of the model; ``answered`` is False where its attempts failed so far."""
 
@@ -107,7 +118,7 @@ class EndStep(Struct, frozen=True, tag_field="step", tag="end"):
     outcome: dict[str, Any]
 
 
-Step = UserStep | NoteStep | ModelStep | EndStep
+Step = UserStep | NoteStep | PruneStep | ModelStep | EndStep
 
 
 class SessionTree(Struct, kw_only=True):
@@ -198,6 +209,8 @@ class _Builder:
                 self.steps.append(UserStep(n, text))
             case Noted(n, text, about):
                 self.steps.append(NoteStep(n, text, about))
+            case Pruned(n, _, _, summary, by, why, shortened):
+                self.steps.append(PruneStep(n, why, by, summary, len(shortened)))
             case Answered():
                 self._answered(entry)
             case Ended(status, outcome):

@@ -6,7 +6,17 @@ from msgspec import Struct
 
 from ..actors.budget import LIMITS
 from .answers import outcome_line, outcome_lines, status_colour, status_words
-from .steps import CallStep, EndStep, ModelStep, NoteStep, Retry, SessionTree, Step, UserStep
+from .steps import (
+    CallStep,
+    EndStep,
+    ModelStep,
+    NoteStep,
+    PruneStep,
+    Retry,
+    SessionTree,
+    Step,
+    UserStep,
+)
 from .terminal import (
     Colour,
     Terminal,
@@ -101,11 +111,20 @@ def _step(step: Step, terminal: Terminal) -> Line:
         case NoteStep():
             said = rounded(step.text) if step.about == "budget" else step.text
             return Line(f"note   {one_line(said)}", colour="grey")
+        case PruneStep():
+            return _prune(step)
         case ModelStep():
             return _model(step, terminal)
         case EndStep():
             said = one_line(outcome_line(step.outcome))
             return Line(f"end    {said}", colour=status_colour(step.status))
+
+
+def _prune(step: PruneStep) -> Line:
+    done = [f"summed up by the {step.by}"] if step.summary else []
+    done += [f"{step.shortened} results shown shorter"] if step.shortened else []
+    said = f": {one_line(step.summary)}" if step.summary else ""
+    return Line(f"prune  ({step.why}) {', '.join(done)}{said}", colour="yellow")
 
 
 def _model(step: ModelStep, terminal: Terminal) -> Line:

@@ -15,6 +15,7 @@ from .clients import (
     TIMEOUT_S,
     AnswerError,
     LoopClients,
+    checked_context,
     checked_options,
     cut_off,
     require_sdk,
@@ -38,6 +39,8 @@ class AnthropicModel:
         stream: read the answer as it is made; without it a cut connection is noticed late.
         prices: needed for a budget in dollars. Writing to the prompt cache counts as input.
         output_tokens_max: what one answer may be at most, thinking included.
+        context_tokens: what request and answer may be together. Known, the conversation is pruned
+            before it is refused; None: once it is.
         timeout_s: seconds of silence after which a request fails.
         client: a ready ``AsyncAnthropic``; it stays yours to close.
         options: further fields of each request, such as ``thinking`` or ``cache_control``.
@@ -55,6 +58,7 @@ class AnthropicModel:
         stream: bool = True,
         prices: Prices | None = None,
         output_tokens_max: int = OUTPUT_TOKENS_MAX,
+        context_tokens: int | None = None,
         timeout_s: float = TIMEOUT_S,
         client: "AsyncAnthropic | None" = None,
         **options: Any,
@@ -64,6 +68,7 @@ class AnthropicModel:
         self.name = name
         self.prices = prices
         self.output_tokens_max = output_tokens_max
+        self.context_tokens = checked_context(context_tokens)
         self._stream = stream
         self._options = checked_options(create, options, ours=_OURS, whose="AnthropicModel")
         self._api_key = api_key

@@ -108,6 +108,17 @@ def smaller(one: int | None, other: int | None) -> int | None:
     return min(limits, default=None)
 
 
+def checked_context(tokens: int | None) -> int | None:
+    """Return how many tokens a context has.
+
+    Raises:
+        UsageError: no model has so few.
+    """
+    if tokens is not None and tokens < 1:
+        raise UsageError(f"context_tokens={tokens} must be at least 1")
+    return tokens
+
+
 class AnswerError(UkemiError):
     """The provider said "success" and sent something that is no answer.
 

@@ -11,6 +11,7 @@ from .clients import (
     TIMEOUT_S,
     AnswerError,
     LoopClients,
+    checked_context,
     checked_options,
     cut_off,
     require_sdk,
@@ -36,6 +37,8 @@ class OpenAIModel:
         stream: read the answer as it is made; without it a cut connection is noticed late.
         prices: needed for a budget in dollars.
         output_tokens_max: what one answer may be at most; None: the provider's own limit.
+        context_tokens: what request and answer may be together. Known, the conversation is pruned
+            before it is refused; None: once it is.
         timeout_s: seconds of silence after which a request fails.
         length_field: what the server calls the limit of an answer's length; guessed if not given.
         client: a ready ``AsyncOpenAI``; it stays yours to close.
@@ -54,6 +57,7 @@ class OpenAIModel:
         stream: bool = True,
         prices: Prices | None = None,
         output_tokens_max: int | None = OUTPUT_TOKENS_MAX,
+        context_tokens: int | None = None,
         timeout_s: float = TIMEOUT_S,
         length_field: str | None = None,
         client: "AsyncOpenAI | None" = None,
@@ -64,6 +68,7 @@ class OpenAIModel:
         self.name = name
         self.prices = prices
         self.output_tokens_max = output_tokens_max
+        self.context_tokens = checked_context(context_tokens)
         self._stream = stream
         self._length_field = length_field
         self._options = checked_options(create, options, ours=_OURS, whose="OpenAIModel")

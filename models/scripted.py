@@ -90,6 +90,7 @@ class ScriptedModel:
         delay_s: seconds each answer takes.
         usage: what each answer consumes where the script says nothing.
         prices: used to work out what that costs.
+        context_tokens: what the model is taken to have room for; it refuses nothing by itself.
         record: keep the last 10,000 requests in ``requests``.
     """
 
@@ -102,12 +103,14 @@ class ScriptedModel:
         usage: Usage = USAGE,
         prices: Prices | None = None,
         output_tokens_max: int | None = None,
+        context_tokens: int | None = None,
         record: bool = False,
     ) -> None:
         _check(script)
         self.name = name
         self.prices = prices
         self.output_tokens_max = output_tokens_max
+        self.context_tokens = context_tokens
         self.requests: deque[ModelRequest] = deque(maxlen=_REQUESTS_MAX)
         self._delay_s = delay_s
         self._usage = usage

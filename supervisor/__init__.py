@@ -10,7 +10,7 @@ Files, each using only those before it: errors, clock, ids · exits, refusals, s
 · loops, timers, services · child, address, blocking, context, task · events, family, restarts,
 machine · calls, handle, kernel · tuning.
 
-And those of failures: failure · policy, policy_file · decide, breaker, repetition · classify_values, classify_phrases,
+And those of failures: failure · overflow, policy, policy_file · decide, breaker, repetition · classify_values, classify_phrases,
 classify_proto, classify_evidence, classify_live · classify_tables, classify_codes, classify_vendors · classify_english,
 classify_chinese, classify_words · classify_answers, classify_waits, classify_fields · classify_http, classify_local,
 classify_refill, classify_user · classify.

@@ -9,7 +9,15 @@ from msgspec import Struct
 
 from .errors import ErrorClass
 from .failure import Failure, Traits
-from .policy import ConclusionPolicy, CorrectionPolicy, Policy, ReportPolicy, RetryPolicy
+from .overflow import overflow_in
+from .policy import (
+    ConclusionPolicy,
+    CorrectionPolicy,
+    OverflowPolicy,
+    Policy,
+    ReportPolicy,
+    RetryPolicy,
+)
 
 Reason = Literal[
     "budget",
@@ -30,12 +38,13 @@ Reason = Literal[
 class History(Struct, frozen=True, kw_only=True):
     """What has been tried: attempts of this call (at least 1), seconds since its first attempt,
     rounds in a row in which this tool had to be corrected, before this one, and how often in this
-    trajectory content was refused."""
+    trajectory content was refused, and prunes in a row without an answer of the model."""
 
     attempts: int = 1
     elapsed_s: float = 0.0
     corrections: int = 0
     conclusions: int = 0
+    prunes: int = 0
 
 
 class Retry(Struct, frozen=True, tag="retry"):
@@ -54,6 +63,18 @@ class Conclude(Struct, frozen=True, tag="conclude"):
     """The model must report "blocked, because ..."; the effect stays closed in this trajectory."""
 
 
+class Prune(Struct, frozen=True, tag="prune"):
+    """Show the model less of the conversation, and go on.
+
+    ``keep_share`` is what shall be left of what fits. What fits is ``fits_share`` of what was
+    refused, or ``limit`` in the provider's unit, as far as the refusal tells.
+    """
+
+    keep_share: float
+    fits_share: float | None = None
+    limit: int | None = None
+
+
 class HandOver(Struct, frozen=True, tag="hand_over"):
     """A person decides; ``alert_every_s`` is set where it is an alert too, once in that time."""
 
@@ -66,7 +87,7 @@ class PassThrough(Struct, frozen=True, tag="pass_through"):
     """Cancelled on purpose: no fault, not counted, not retried."""
 
 
-Directive = Retry | Correct | Conclude | HandOver | PassThrough
+Directive = Retry | Correct | Conclude | Prune | HandOver | PassThrough
 
 
 def decide(
@@ -99,8 +120,7 @@ def decide(
             detail = "a right, a key, a quota or a setting is missing"
             return _report("permission", detail, policy.permission_denied)
         case ErrorClass.CONTEXT_OVERFLOW:
-            detail = "the conversation, or one request, is larger than the model takes"
-            return _report("context", detail, policy.context_overflow)
+            return _overflow(failure, traits, history, policy)
         case ErrorClass.BUG:
             return _report("bug", "a fault in a program", policy.bug)
         case ErrorClass.RESOURCE_EXHAUSTED:
@@ -165,6 +185,28 @@ def _correct(
     if history.corrections >= limit:
         return HandOver("planning", f"{history.corrections} corrections in a row did not help")
     return Correct(limit - history.corrections)
+
+
+def _overflow(failure: Failure, traits: Traits, history: History, policy: Policy) -> Directive:
+    """A conversation is pruned; a tool's request the model has made itself, and makes smaller."""
+    if traits.is_model:
+        return _prune(failure, history, policy.context_overflow)
+    directive = _correct(failure, traits, history, policy.invalid_argument)
+    if isinstance(directive, HandOver) and directive.reason == "planning":
+        detail = f"the request is too large; {directive.detail}"
+        return _report("context", detail, policy.context_overflow)
+    return directive
+
+
+def _prune(failure: Failure, history: History, policy: OverflowPolicy) -> Directive:
+    if history.prunes >= policy.prunes_max:
+        detail = (
+            f"the conversation is larger than the model takes; {history.prunes} prunes in a row "
+            "did not help"
+        )
+        return _report("context", detail, policy)
+    told = overflow_in(failure.message)
+    return Prune(policy.keep_share, told.share, told.limit)
 
 
 def _conclude(history: History, policy: ConclusionPolicy) -> Directive:

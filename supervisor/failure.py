@@ -31,6 +31,8 @@ class Traits(Struct, frozen=True, kw_only=True):
 
     safe_to_retry: bool = False
     accepts_key: bool = False
+    is_model: bool = False
+    """The call is a request to the session's model: what is too large is the conversation."""
 
     @property
     def repeatable(self) -> bool:
@@ -38,5 +40,5 @@ class Traits(Struct, frozen=True, kw_only=True):
         return self.safe_to_retry or self.accepts_key
 
 
-MODEL_TRAITS = Traits(safe_to_retry=True)
+MODEL_TRAITS = Traits(safe_to_retry=True, is_model=True)
 """A model request changes nothing outside, so it is as repeatable as a read."""

@@ -87,6 +87,29 @@ class ReportPolicy(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
         _check_seconds("alert_every_s", self.alert_every_s)
 
 
+class OverflowPolicy(ReportPolicy, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """How a conversation that is larger than its model takes is made to fit.
+
+    Attributes:
+        prunes_max: prunes in a row without an answer of the model before a person is asked.
+        keep_share: what a prune leaves, as a share of what is known to fit, else of what did not.
+            The rest is room to go on.
+        summary: who writes what stands for the messages left out: ``digest``, the runtime from its
+            records, or ``model``, the session's own; where that fails, the runtime again.
+    """
+
+    alert: bool = False
+    prunes_max: int = 2
+    keep_share: float = 0.5
+    summary: Literal["digest", "model"] = "digest"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _check_least("prunes_max", self.prunes_max, 0)
+        if not 0.05 <= self.keep_share <= 0.95:
+            raise ValueError(f"keep_share={self.keep_share} must be from 0.05 to 0.95")
+
+
 class RetryBudgetPolicy(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """How many repeats one upstream gets from all sessions together.
 
@@ -238,7 +261,7 @@ class Policy(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     business_rejected: ConclusionPolicy = ConclusionPolicy()
     content_refused: ConclusionPolicy = ConclusionPolicy(conclusions_max=1)
     permission_denied: ReportPolicy = ReportPolicy()
-    context_overflow: ReportPolicy = ReportPolicy(alert=False)
+    context_overflow: OverflowPolicy = OverflowPolicy()
     bug: ReportPolicy = ReportPolicy()
     resource_exhausted: ReportPolicy = ReportPolicy()
     unknown: ReportPolicy = ReportPolicy()

@@ -209,14 +209,19 @@ async def test_EC_01_only_what_passes_is_asked_again(
             events.append(event)
         outcome = await handle.outcome()
         alerts = runtime.alerts
-    assert isinstance(outcome, HandedOver)
     expected = error["class"]
+    if side == "tool" and expected == "not retried unchanged":
+        # The model is told that its request was too large, and makes it smaller or does without.
+        assert outcome == Completed("done")
+    else:
+        assert isinstance(outcome, HandedOver)
     last = records(await entries_of(store))[-1]
     assert last.error_class in EXPECTED[expected]
     assert len(upstream.asked_at) == (4 if expected == "transient" else 1)
     told = [each for each in events if isinstance(each, AlertRaised)]
     assert len(told) == len(alerts) == (expected in ("permission/config", "unknown"))
     if expected == "permission/config":
+        assert isinstance(outcome, HandedOver)
         assert outcome.reason == "permission"
 
 

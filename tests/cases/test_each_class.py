@@ -102,9 +102,8 @@ CASES = [
     Case(
         error_class=C.CONTEXT_OVERFLOW,
         error=ContextOverflow("too long", may_have_executed="maybe"),
-        directive="hand_over",
-        reason="context",
-        unsafe="context",
+        directive="correct",
+        model="context",
     ),
     Case(
         error_class=C.PERMISSION_DENIED,

@@ -14,15 +14,18 @@ from ukemi.supervisor.decide import (
     HandOver,
     History,
     PassThrough,
+    Prune,
     Retry,
     decide,
     wait_s,
 )
 from ukemi.supervisor.errors import MayHaveExecuted
-from ukemi.supervisor.policy import CorrectionPolicy, RetryPolicy
+from ukemi.supervisor.failure import MODEL_TRAITS
+from ukemi.supervisor.policy import CorrectionPolicy, OverflowPolicy, RetryPolicy
 
 C = ErrorClass
 READ = Traits(safe_to_retry=True)
+MODEL = MODEL_TRAITS
 KEYED = Traits(accepts_key=True)
 UNSAFE = Traits()
 EXECUTED: tuple[MayHaveExecuted, ...] = ("no", "maybe", "yes")
@@ -129,7 +132,43 @@ CASES = [
         History(conclusions=10),
     ),
     Case("no progress needs a person", failure(C.PLANNING), READ, HandOver, "planning"),
-    Case("too much context needs a person", failure(C.CONTEXT_OVERFLOW), READ, HandOver, "context"),
+    Case("a conversation that is too long is pruned", failure(C.CONTEXT_OVERFLOW), MODEL, Prune),
+    Case(
+        "again, if the model has not answered since",
+        failure(C.CONTEXT_OVERFLOW),
+        MODEL,
+        Prune,
+        history=History(prunes=1, attempts=9),
+    ),
+    Case(
+        "prunes that do not help need a person",
+        failure(C.CONTEXT_OVERFLOW),
+        MODEL,
+        HandOver,
+        "context",
+        History(prunes=2),
+    ),
+    Case(
+        "a tool's request that is too large is made smaller",
+        failure(C.CONTEXT_OVERFLOW),
+        READ,
+        Correct,
+    ),
+    Case(
+        "three times in a row",
+        failure(C.CONTEXT_OVERFLOW),
+        READ,
+        HandOver,
+        "context",
+        History(corrections=3),
+    ),
+    Case(
+        "a write that was too large and may have taken effect is not sent again, however small",
+        failure(C.CONTEXT_OVERFLOW),
+        UNSAFE,
+        HandOver,
+        "in_doubt",
+    ),
     Case("a bug needs a person", failure(C.BUG), READ, HandOver, "bug"),
     Case(
         "an exhausted machine needs a person", failure(C.RESOURCE_EXHAUSTED), READ, HandOver, "bug"
@@ -283,3 +322,20 @@ def test_no_limit_means_no_limit() -> None:
     history = History(corrections=1000)
     directive = decide(failure(C.INVALID_ARGUMENT, "no"), UNSAFE, history, policy, 0.0)
     assert directive == Correct(None)
+
+
+def test_a_prune_takes_what_the_refusal_tells() -> None:
+    policy = Policy(context_overflow=OverflowPolicy(keep_share=0.4))
+    told = Failure(
+        error_class=C.CONTEXT_OVERFLOW, message="prompt is too long: 250000 tokens > 200000 maximum"
+    )
+    assert decide(told, MODEL, History(), policy, 0.0) == Prune(0.4, 0.8, 200_000)
+    silent = failure(C.CONTEXT_OVERFLOW)
+    assert decide(silent, MODEL, History(), policy, 0.0) == Prune(0.4)
+
+
+def test_no_prune_where_the_policy_has_none() -> None:
+    policy = Policy(context_overflow=OverflowPolicy(prunes_max=0, alert=True))
+    directive = decide(failure(C.CONTEXT_OVERFLOW), MODEL, History(), policy, 0.0)
+    assert isinstance(directive, HandOver)
+    assert (directive.reason, directive.alert_every_s) == ("context", 60.0)

@@ -1,0 +1,81 @@
+"""What a model request may cost is set aside before it is made, and booked when it has been."""
+
+import math
+
+import msgspec
+
+from ..stores.records import Usage
+from .budget import COST_USD, MODEL_CALLS, RETRIES, TOKENS, Account, Amounts, Refusal, Reservation
+from .model import Prices
+
+OUTPUT_TOKENS_MAX = 4096
+"""What one answer is taken to need at most, for a model that does not say."""
+
+_FIRST: Amounts = ((MODEL_CALLS, 1),)
+_AGAIN: Amounts = ((MODEL_CALLS, 1), (RETRIES, 1))
+
+
+class Meter:
+    """Reserves and books the requests of one session to its model.
+
+    ``answer_max`` is how many tokens the answer may have by the budget; None: no limit is near.
+    """
+
+    def __init__(self, account: Account, model: object) -> None:
+        self._account = account
+        self.prices: Prices | None = getattr(model, "prices", None)
+        self.output_max: int = getattr(model, "output_tokens_max", None) or OUTPUT_TOKENS_MAX
+        self._metered = account.limits("tokens") or account.limits("cost_usd")
+        self.answer_max: int | None = None
+
+    def reserve(
+        self, prompt_tokens: float, output_max: int, *, first: bool
+    ) -> Reservation | Refusal:
+        """Set aside what a request may cost at most."""
+        account = self._account
+        amounts = _FIRST if first else _AGAIN
+        if self._metered:
+            prompt = math.ceil(prompt_tokens)
+            self.answer_max = answer_max(
+                output_max, prompt, account.left("tokens"), account.left("cost_usd"), self.prices
+            )
+            amounts = (*amounts, (TOKENS, prompt + self.answer_max))
+            if self.prices is not None:
+                usage = Usage(prompt, self.answer_max)
+                amounts = (*amounts, (COST_USD, self.prices.cost_usd(usage)))
+        return account.hold(amounts)
+
+    def settle(self, reserved: Reservation, usage: Usage, *, first: bool) -> None:
+        """Book what a request has cost."""
+        account = self._account
+        if account.release(reserved):
+            account.add(MODEL_CALLS, 1)
+            account.add(TOKENS, max(0, usage.tokens))
+            if usage.cost_usd:
+                account.add(COST_USD, usage.cost_usd)
+            if not first:
+                account.add(RETRIES, 1)
+
+    def priced(self, usage: Usage) -> Usage:
+        """Return a usage with its cost."""
+        if self.prices is None or usage.cost_usd:
+            return usage
+        return msgspec.structs.replace(usage, cost_usd=self.prices.cost_usd(usage))
+
+
+def answer_max(
+    output_max: int,
+    prompt: int,
+    tokens_left: float,
+    usd_left: float,
+    prices: Prices | None,
+) -> int:
+    """Return how many tokens an answer may have, so that the whole of a limit can be used.
+
+    At least 1: a request for which not even that is left is then refused by the reservation.
+    """
+    room = min(float(output_max), tokens_left - prompt)
+    if prices is not None and prices.output_usd > 0:
+        usd = usd_left - prices.cost_usd(Usage(prompt, 0))
+        room = min(room, usd * 1e6 / prices.output_usd)
+    return max(1, int(room))
