@@ -1,13 +1,17 @@
 """What a caller holds of a session: valid for as long as the runtime, over restarts and ends."""
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
+from typing import Any
 
 from ..stores.base import CheckpointUnknown, SessionOwned, Store, StoredSession
+from ..stores.decisions import Resolve
 from ..stores.records import Resulted
 from ..supervisor.clock import Clock
 from ..supervisor.errors import UsageError
+from .decisions import as_json
 from .events import Event, ended
+from .inbox import Inbox
 from .inspection import (
     Checkpoint,
     Inspection,
@@ -31,10 +35,12 @@ class SessionHandle:
         sessions: Sessions,
         store: Store,
         clock: Clock,
+        inbox: Inbox,
         session: Session | None = None,
     ) -> None:
         self.id = session_id
         self._sessions = sessions
+        self._inbox = inbox
         self._store = store
         self._clock = clock
         self._known = session
@@ -174,21 +180,35 @@ class SessionHandle:
             return stored
 
     async def resolve(
-        self, option: str, *, call: tuple[int, int] | None = None, result: str | None = None
+        self,
+        option: str,
+        *,
+        call: tuple[int, int] | None = None,
+        result: str | None = None,
+        args: Mapping[str, Any] | None = None,
+        by: str = "",
     ) -> None:
         """Say, as a person who has looked, how a call in doubt stands; the session goes on.
+
+        The decision is durable when this returns. Where another process drives the session, that
+        process applies it, within a second or so. A question is decided once; the same decision
+        again is no error.
 
         Args:
             option: ``done``: it took effect, with this result; ``not_done``: it did not, and may be
                 called again; ``abandon``: leave it, and let nobody try again.
             call: number and index as in `inspect`; None: the only call in doubt.
             result: what the call gave, or a remark for the model.
+            args: other arguments for the call, where the option takes them.
+            by: who decides; kept with the decision.
 
         Raises:
+            AlreadyDecided: it was decided otherwise before; the message says by whom and when.
             UsageError: no such option, or no such doubt.
-            SessionOwned: another living process drives the session.
+            SessionUnknown: the store has no such session.
         """
-        self._known = await self._sessions.resolve(self.id, option, call, result)
+        said = Resolve(option, call, result, None if args is None else as_json(args))
+        self._known = await self._inbox.decide(self.id, said, by)
 
     async def cancel(self) -> Outcome:
         """End all work of the session and of its sub-sessions now; returns once that is stored.

@@ -91,6 +91,7 @@ class Journal:
         self._blobs: list[Blob] = []
         self._status: SessionStatus = "running"
         self._facts: Facts | None = None
+        self._taken: tuple[str, ...] = ()
         self._next: Acknowledgement | None = None
         self._flying: _Row | None = None
         self._entries: list[JournalEntry] = []
@@ -122,10 +123,12 @@ class Journal:
         blobs: Sequence[Blob] = (),
         status: SessionStatus = "running",
         facts: Facts | None = None,
+        taken: tuple[str, ...] = (),
     ) -> Acknowledgement:
         """Add entries and start storing them; the acknowledgement says when they are durable.
 
-        A ``status`` other than running ends the ownership with this row.
+        A ``status`` other than running ends the ownership with this row. ``taken`` names the
+        posted decisions that these entries apply.
 
         Raises:
             TypeError, UnicodeEncodeError, OverflowError: it cannot be stored; nothing has changed.
@@ -136,6 +139,7 @@ class Journal:
         self._blobs += blobs
         self._status = status
         self._facts = facts or self._facts
+        self._taken += taken
         for entry in entries:
             self._state.apply(entry)
         if self._next is None:
@@ -197,8 +201,9 @@ class Journal:
             blobs=blobs,
             status=self._status,
             facts=self._facts,
+            taken=self._taken,
         )
-        self._facts = None
+        self._facts, self._taken = None, ()
         self._flying = _Row(append, acknowledgement)
         self._submit(self._flying)
 

@@ -1,4 +1,5 @@
-"""The timers actor: keeps the lease alive and takes over sessions whose owner is gone.
+"""The timers actor: keeps the lease alive, takes over sessions whose owner is gone, and asks the
+store for people's decisions.
 
 What is due is found in the store, so a restart forgets nothing.
 """
@@ -13,6 +14,7 @@ from ..stores.liveness import owner_is_dead
 from ..stores.records import SessionStatus
 from ..supervisor import Context
 from ..supervisor.clock import Clock
+from .inbox import Inbox
 from .ownership import Ownership
 from .sessions import Sessions, each_head
 from .steady import SteadyWall
@@ -22,6 +24,9 @@ PARKED: frozenset[SessionStatus] = frozenset({"parked"})
 ADOPTED_MAX = 1000
 """Sessions looked for at a time; while there are more, the next look follows at once."""
 
+
+ASK_S = 1.0
+"""Seconds between two questions to the store which decisions wait."""
 
 ADOPTED_AT_ONCE = 64
 """Sessions taken over side by side: their claims share a commit."""
@@ -33,6 +38,13 @@ class Tick(Struct, frozen=True):
 
 class Look(Struct, frozen=True):
     """Time to wake what is due."""
+
+
+class Ask(Struct, frozen=True):
+    """Time to ask which decisions of people wait."""
+
+
+Wake = Tick | Look | Ask
 
 
 class Keeper:
@@ -49,6 +61,7 @@ class Keeper:
         clock: Clock,
         ownership: Ownership,
         sessions: Sessions,
+        inbox: Inbox,
         raise_alert: Callable[[str], None],
         steady: SteadyWall,
         *,
@@ -58,14 +71,15 @@ class Keeper:
         self._clock = clock
         self._ownership = ownership
         self._sessions = sessions
+        self._inbox = inbox
         self._raise_alert = raise_alert
         self._adopts = adopts
         self._refused: set[str] = set()
         self._steady = steady
         self._parked_here: set[str] = set()
-        self._ctx: Context[Tick | Look] | None = None
+        self._ctx: Context[Wake] | None = None
 
-    async def run(self, ctx: Context[Tick | Look]) -> None:
+    async def run(self, ctx: Context[Wake]) -> None:
         """Renew the lease three times in its length; ready once it is held."""
         await self._ownership.renew()
         ctx.ready()
@@ -75,8 +89,14 @@ class Keeper:
         self._ctx = ctx
         ctx.after(0.0, Look())
         ctx.after(self._ownership.lease_s / 3, Tick())
+        ctx.after(ASK_S, Ask())
         while True:
-            if isinstance(await ctx.receive(), Look):
+            message = await ctx.receive()
+            if isinstance(message, Ask):
+                ctx.after(ASK_S, Ask())
+                await self.take_decisions()
+                continue
+            if isinstance(message, Look):
                 await self._wake_due(ctx)
                 continue
             ctx.after(self._ownership.lease_s / 3, Tick())
@@ -90,6 +110,16 @@ class Keeper:
             await self._wake_due(ctx)
             await self._look_after()
 
+    async def take_decisions(self) -> None:
+        """Have the decisions applied that wait for sessions of this runtime, or of nobody."""
+        try:
+            waiting = await self._inbox.waiting()
+        except StoreError:
+            return  # asked again soon; that the store fails is told by the next tick
+        for session_id in waiting:
+            if self._is_ours(session_id):
+                self._inbox.take_soon(session_id)
+
     # ------------------------------------------------------------ parked sessions
 
     def expect(self, session_id: str, due_at_ms: int) -> None:
@@ -100,7 +130,7 @@ class Keeper:
         if self._ctx is not None and left_s < self._ownership.lease_s:
             self._ctx.after(max(0.0, left_s), Look())
 
-    async def _wake_due(self, ctx: Context[Tick | Look]) -> None:
+    async def _wake_due(self, ctx: Context[Wake]) -> None:
         """Wake what is due, and come back for what will be before the next tick.
 
         The store knows all due times, by an index; only those of the next seconds are looked at.
@@ -133,7 +163,8 @@ class Keeper:
         return HeadQuery(status=PARKED, due_before_ms=before_ms, limit=ADOPTED_MAX)
 
     def _is_ours(self, session_id: str) -> bool:
-        return self._adopts or session_id in self._parked_here
+        mine = self._parked_here
+        return self._adopts or session_id in mine or session_id in self._sessions.active
 
     async def _look_after(self) -> None:
         """Tell those who wait for a parked session that another process drives it now."""

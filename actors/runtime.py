@@ -54,6 +54,7 @@ from .bus import log_event
 from .checkpoint import MAILBOX_MAX, CheckpointActor
 from .events import AlertRaised
 from .handle import SessionHandle
+from .inbox import Inbox
 from .keeper import Keeper
 from .late import record_late
 from .naming import check_folder, check_id, check_own_id, check_secrets, check_statuses
@@ -139,6 +140,7 @@ class Runtime:
         self._left = False
         self._kernel: Kernel | None = None
         self._open_sessions: Sessions | None = None
+        self._inbox: Inbox | None = None
         self._keeper: Keeper | None = None
 
     # ------------------------------------------------------------ the block
@@ -162,11 +164,13 @@ class Runtime:
             self._agents,
             Pool(services, self._budget.book, lambda: kernel.supervisor("sessions")),
         )
+        self._inbox = Inbox(services, self._open_sessions)
         self._keeper = Keeper(
             self._store,
             self._clock,
             self._ownership,
             self._open_sessions,
+            self._inbox,
             self._alert,
             services.steady,
             adopts=self._adopts,
@@ -182,6 +186,7 @@ class Runtime:
         try:
             if self._adopts:
                 await self._keeper.adopt()
+                await self._keeper.take_decisions()
         except BaseException as error:
             await self.__aexit__(type(error), error, error.__traceback__)
             raise
@@ -370,7 +375,7 @@ class Runtime:
         )
 
     async def resume(self, session_id: str) -> SessionHandle:
-        """Go on with an unfinished session that nobody drives.
+        """Go on with an unfinished session that nobody drives, or one that a decision waits for.
 
         Raises:
             SessionOwned: a living owner drives it.
@@ -379,6 +384,9 @@ class Runtime:
         """
         head = await self._store.head(session_id)
         if head.status != "running":
+            session = await self._inbox_here.take(session_id)
+            if session is not None:
+                return self._handle(session_id, session)
             raise UsageError(
                 f"session {session_id} is {head.status}; send it a message to go on with it"
             )
@@ -425,8 +433,16 @@ class Runtime:
             raise UsageError("the runtime was left; make a new one to go on with its sessions")
         return self._open_sessions
 
+    @property
+    def _inbox_here(self) -> Inbox:
+        assert self._inbox is not None  # made with the sessions
+        return self._inbox
+
     def _handle(self, session_id: str, session: Session | None) -> SessionHandle:
-        return SessionHandle(session_id, self._sessions_here, self._store, self._clock, session)
+        sessions = self._sessions_here
+        return SessionHandle(
+            session_id, sessions, self._store, self._clock, self._inbox_here, session
+        )
 
     async def _subsession(
         self, parent: str, session_id: str, agent: str, task: str, budget: Budget | None

@@ -10,18 +10,28 @@ import anyio
 import msgspec
 
 from ..stores.base import Facts, Fenced
-from ..stores.records import Booked, Ended, JournalEntry, Resulted, Said, SessionStatus, Spent
+from ..stores.records import (
+    Booked,
+    Decided,
+    Ended,
+    JournalEntry,
+    Resulted,
+    Said,
+    SessionStatus,
+    Spent,
+)
 from ..supervisor.errors import UkemiError
 from .active_time import ActiveTime
 from .agent import InstalledAgent
 from .budget import SECONDS, Account
 from .bus import Channel
 from .dossier import Trouble, hand_over
-from .events import CheckpointStored, Event, MessageReceived, ended
+from .events import CheckpointStored, Event, MessageReceived, decision_taken, ended
 from .journal import Acknowledgement, Journal
+from .ledger import CallId
 from .outcome import Completed, HandedOver, Outcome, Stopped, outcome_to_data
 from .services import Services
-from .state import CallId, SessionState
+from .state import SessionState
 from .work import Cut, Work
 
 STATUS: dict[type[Outcome], SessionStatus] = {
@@ -73,6 +83,8 @@ class Session:
         self.ending = False
         self.began: set[CallId] = set()
         self.intended: set[CallId] = set()
+        self.undo_unbegun: set[CallId] = set()
+        """Compensations whose intent was written here and whose body was not entered since."""
         self.final: Outcome | None = None
         self.stepped_n = 0
         self.lives = 0
@@ -82,7 +94,7 @@ class Session:
     @property
     def takes_messages(self) -> bool:
         """Whether a message given now will still be seen before the session ends."""
-        going = self.state.status == "running" and not self.ending
+        going = self.state.status == "running" and not (self.ending or self.state.unwound.ends)
         return going and self.cut is None and self.error is None
 
     # ------------------------------------------------------------ telling
@@ -95,6 +107,8 @@ class Session:
         for entry in entries:
             if isinstance(entry, Resulted):
                 self.emit(CheckpointStored(session_id=self.id, at_ms=at_ms, counter=entry.counter))
+            elif isinstance(entry, Decided):
+                self.emit(decision_taken(self.id, at_ms, entry))
             elif isinstance(entry, Said):
                 self.emit(
                     MessageReceived(session_id=self.id, at_ms=at_ms, n=entry.n, text=entry.text)

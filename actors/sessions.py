@@ -1,10 +1,11 @@
 """The sessions of the store as this runtime drives them: started, opened, spoken to, cancelled."""
 
-from collections.abc import AsyncGenerator, Callable, Generator, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 
 import anyio
 import msgspec
+from msgspec import Struct
 
 from ..stores.base import (
     Claim,
@@ -17,24 +18,31 @@ from ..stores.base import (
     StoreFailed,
 )
 from ..stores.liveness import owner_is_dead
-from ..stores.records import JournalEntry, Noted, Opened, Said, Spent, Woken, encode_row
+from ..stores.records import JournalEntry, Opened, Said, Spent, Woken, encode_row
 from ..supervisor.errors import UsageError
 from .accounts import NOTHING, Book
 from .agent import InstalledAgent
 from .budget import Account, Budget, budget_from
 from .events import SessionResumed, SessionStarted, SessionWoken
 from .inspection import entries_of, fold
-from .journal import Acknowledgement
+from .journal import Acknowledgement, Blob
 from .outcome import outcome_from_data
 from .pool import Pool
-from .resolving import check_option, said_of, settled
 from .services import Services
 from .session import Session
-from .state import CallId
 from .wording import encodable
 from .work import Cut
 
 TITLE_MAX = 80
+
+
+class Change(Struct, frozen=True):
+    """Entries for a session, and the posts they apply; ``reopens``: it goes on if it had ended."""
+
+    entries: list[JournalEntry]
+    taken: tuple[str, ...] = ()
+    reopens: bool = False
+    blobs: tuple[Blob, ...] = ()
 
 
 class Sessions:
@@ -54,6 +62,11 @@ class Sessions:
         self.active = pool.active
         self._locks: dict[str, tuple[anyio.Lock, int]] = {}
         self.strays: set[str] = set()
+
+    @property
+    def agents(self) -> frozenset[str]:
+        """Names of the agents whose sessions may run here."""
+        return frozenset(self._agents)
 
     # ------------------------------------------------------------ starting and opening
 
@@ -163,52 +176,54 @@ class Sessions:
             # Also where the caller has gone away: what was given is stored, or will be.
             await self.pool.wake(session)
 
-    async def resolve(
-        self, session_id: str, option: str, call: CallId | None, result: str | None
-    ) -> Session:
-        """Settle a call in doubt by a person's word; durable when this returns.
-
-        Raises:
-            UsageError: no such option, no such doubt, or several doubts and none is named.
-        """
-        check_option(option)
-        async with self._lock(session_id):
-            session = await self._awake(session_id)
-            try:
-                late = settled(session.state, option, call, result)
-            except UsageError:
-                if session_id not in self.active:
-                    await self._put_back(session)
-                raise
-            text = said_of(late, session.state.ledger[late.n, late.index].tool)
-            noted = Noted(session.journal.take_n(), text, f"resolved {late.n}.{late.index}")
-            await self._take_up(session, session.journal.append(late, noted))
-        return session
-
-    async def append(self, session_id: str, make: Callable[[Session], list[JournalEntry]]) -> None:
-        """Add entries to a session, active or not; one that has ended stays so.
+    async def change(
+        self, session_id: str, make: Callable[[Session], Awaitable[Change]], by: str = "message"
+    ) -> bool:
+        """Change a session, active or not; durable when this returns. False: nothing was changed.
 
         Args:
-            make: returns the entries, from the session as it is then; none is fine.
+            make: returns the change, from the session as it is then; an empty one is fine.
+
+        Raises:
+            SessionOwned: a living owner drives it, in another process.
+            UsageError: its agent is unknown here.
         """
         async with self._lock(session_id):
-            session = await self._awake(session_id)
-            entries = make(session)
-            if not entries and session_id in self.active:
-                return
-            if session_id in self.active or session.state.status == "running":
-                stored = session.journal.append(*entries)
-                if session_id not in self.active:
-                    self.pool.activate(session)
-                    await self.pool.wake(session)
-                await stored.wait()
-            else:
-                await self._put_back(session, *entries)
+            session = await self._awake(session_id, by)
+            try:
+                change = await make(session)
+            except Exception:
+                await self._apply(session, Change([]))
+                raise
+            except anyio.get_cancelled_exc_class():
+                self.strays.add(session_id)  # it may be ours now, and nobody else would look
+                raise
+            await self._apply(session, change)
+            return bool(change.entries)
 
-    async def _put_back(self, session: Session, *entries: JournalEntry) -> Session:
+    async def _apply(self, session: Session, change: Change) -> None:
+        entries, taken, is_active = change.entries, change.taken, session.id in self.active
+        if is_active and not entries:
+            return
+        if is_active or change.reopens or session.state.status == "running":
+            stored = session.journal.append(*entries, taken=taken, blobs=change.blobs)
+            await self._take_up(session, stored)
+        else:
+            await self._put_back(session, *entries, taken=taken, blobs=change.blobs)
+
+    async def _put_back(
+        self,
+        session: Session,
+        *entries: JournalEntry,
+        taken: tuple[str, ...] = (),
+        blobs: tuple[Blob, ...] = (),
+    ) -> Session:
         """Let go of a session that has ended and stays so."""
         status, facts = session.state.status, session.facts
-        await session.journal.append(*entries, status=status, facts=facts).wait()
+        stored = session.journal.append(
+            *entries, blobs=blobs, status=status, facts=facts, taken=taken
+        )
+        await stored.wait()
         self._book.close(session.id)
         if session.state.outcome is not None:
             session.outcome = outcome_from_data(session.state.outcome)

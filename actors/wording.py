@@ -1,5 +1,6 @@
 """What the model is told when a call has no ordinary result, and texts made fit to store. Pure."""
 
+from datetime import UTC, datetime
 from typing import assert_never
 
 import msgspec
@@ -128,6 +129,11 @@ def cleaned(failure: Failure, mask: Mask) -> Failure:
         fields=tuple(scrub(mask(encodable(field))) for field in failure.fields),
         evidence=tuple(mask(encodable(each)) for each in failure.evidence),
     )
+
+
+def when(at_ms: int) -> str:
+    """Return a time of the wall clock, in UTC."""
+    return datetime.fromtimestamp(at_ms / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
 
 
 def encodable(text: str) -> str:

@@ -1,16 +1,17 @@
 """A session's journal, one line an entry. Pure."""
 
 import json
-from datetime import UTC, datetime
 from typing import Any, assert_never
 
 import msgspec
 
+from ..actors.wording import when
 from ..stores.records import (
     Answered,
     Booked,
     Ended,
     FellBack,
+    Frozen,
     Intended,
     JournalEntry,
     Late,
@@ -23,11 +24,15 @@ from ..stores.records import (
     Resulted,
     Retried,
     Said,
+    Undoing,
+    Undone,
+    Unwinding,
     Woken,
 )
 from .answers import outcome_line, status_colour
 from .stored import Numbered
 from .terminal import Colour, Terminal, amount, duration, fit, one_line
+from .undone import undo_colour, undo_entry_words
 
 _STATE_COLOURS: dict[str, Colour] = {"failed": "red", "in_doubt": "yellow"}
 
@@ -54,6 +59,8 @@ def _colour(entry: JournalEntry) -> Colour | None:
             return status_colour(entry.status)
         case Retried() | Late() | Restarted() | Pruned() | FellBack():
             return "yellow"
+        case Unwinding() | Undoing() | Undone() | Frozen():
+            return undo_colour(entry)
         case Noted() | Booked() | Opened() | Progressed() | Parked() | Woken():
             return "grey"
         case _:
@@ -89,6 +96,8 @@ def entry_words(entry: JournalEntry) -> str:
             return pruned_words(entry)
         case FellBack():
             return f"{entry.n} {entry.agent} takes over: {entry.why}"
+        case Unwinding() | Undoing() | Undone() | Frozen():
+            return undo_entry_words(entry)
         case Progressed() | Parked() | Woken():
             return _changed(entry)
         case Booked(spent):
@@ -115,11 +124,6 @@ def _changed(entry: Progressed | Parked | Woken) -> str:
             return f"parked until {when(due_at_ms)}"
         case Woken(due_at_ms):
             return f"waits up to {when(due_at_ms)} have ended"
-
-
-def when(at_ms: int) -> str:
-    """Return a time of the wall clock, in UTC."""
-    return datetime.fromtimestamp(at_ms / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
 
 
 def _answered(entry: Answered) -> str:
