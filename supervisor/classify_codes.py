@@ -35,6 +35,16 @@ rate_limited no :: AccountRateLimitExceeded
 rate_limited no :: rpm_rate_limit_exceeded tpm_rate_limit_exceeded rate_limit
 rate_limited no :: REQUEST_LIMIT_EXCEEDED_PER_SECOND
 rate_limited no :: flowcontrol isp.call-limited app_call_limited over_query_limit_per_second
+# what Node, curl's callers and gateways give as a code: errno by name, and undici's own
+transient no :: ECONNREFUSED EAI_AGAIN EHOSTUNREACH ENETUNREACH ENETDOWN EHOSTDOWN
+transient no :: UND_ERR_CONNECT_TIMEOUT
+in_doubt_timeout maybe :: ECONNRESET EPIPE ECONNABORTED ESOCKETTIMEDOUT ETIMEDOUT
+in_doubt_timeout maybe :: UND_ERR_HEADERS_TIMEOUT UND_ERR_BODY_TIMEOUT UND_ERR_SOCKET
+permission_denied no :: EACCES EPERM EROFS ENOTFOUND CERT_HAS_EXPIRED ERR_TLS_CERT_ALTNAME_INVALID
+permission_denied no :: DEPTH_ZERO_SELF_SIGNED_CERT UNABLE_TO_VERIFY_LEAF_SIGNATURE
+permission_denied no :: SELF_SIGNED_CERT_IN_CHAIN
+resource_exhausted maybe :: ENOSPC EMFILE ENFILE ENOMEM EDQUOT
+invalid_argument no :: ENOENT EISDIR ENOTDIR ENAMETOOLONG
 permission_denied no :: insufficient_quota billing_hard_limit_reached billing_not_active
 permission_denied no :: quota_exceeded_error
 permission_denied no :: exceeded_current_quota_error exceeded_current_quota insufficient_credits
@@ -331,7 +341,7 @@ context_overflow no :: context length|context window|context size|prompt too lon
     |input tokens|token limit exceed
 permission_denied no :: insufficient quota|arrear|overdue|billing|payment required
     |credit exhausted|out of credit|spend|budget|free tier|free quota|plan limit|usage limit
-    |not subscri|subscription
+    |not subscri|subscription & !per minute|per second|per hour|per day
 permission_denied no :: billing|account|api|model & balance
 rate_limited no :: daily query|over query limit|query over|daily limit|day limit|monthly|per day|perday|daily quota
 rate_limited no :: rate limit|ratelimit|throttl|too many request|too fast|too frequen|frequency

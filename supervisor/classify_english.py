@@ -36,13 +36,14 @@ bug no :: idempoten & different|mismatch|same|parameters|reused
 bug no :: client has been closed|session is closed|event loop is closed|has already been closed
     |already closed|is already closed & pool|connection|client|session|cursor|loop|file & !by peer
     |remote|server
+bug maybe :: <browser|<page|<context|<target|<tab> & has been closed|was closed|<crashed|is detached
 bug no :: method not allowed|http version not supported|unsupported media type
     |unsupported content type|content-type|content type & !timeout|image|file|upload
 # switched off for good, or a person has to act
 permission_denied no :: permanently shut down|has been shut down|been sunset|has been deprecated
     |been deprecated|no longer supported|no longer available|no longer offered|has been retired
     |been decommissioned|is deprecated|end of life|end-of-life|been discontinued|is retired
-    |been removed from & !product|item|sku|seat|ticket|room
+    |been removed from & !product|item|sku|seat|ticket|room|slot|article|offer|fare|table|listing|price
 permission_denied no :: certificate & verif|expired|invalid|not trusted|untrusted|unknown|mismatch
     |not valid|self-signed|self signed|signed by|authority|revoked|does not match|required
 permission_denied no :: wrong_version_number|wrong version number|x509|unable to get local issuer
@@ -57,6 +58,12 @@ transient no :: in_progress|in progress|is being|currently being|while a run|ano
     |still processing|pending operation & state|already|wait|until|operation|update|cannot|can not
     |can't|active|another|provision|creat|delet & !approval|payment|order|refund|review|audit
     |stocktak|inventory count
+transient no :: <restart|<rollout|<failover|<upgrade|<migration|<reboot|<rebuild|<reindex & in progress
+    |ongoing|under way|underway
+transient no :: being rebuilt|is rebuilding|being reindexed|is reindexing|<draining|concurrent transaction
+    |concurrently modified|replica lag|replication lag
+transient no :: /\\b(?:obtain|acquire|get|borrow|check ?out) (?:a |an )?(?:\\w+ ){0,2}connection\\b/ & could not
+    |cannot|unable|failed|within
 transient no :: lock wait timeout|deadlock|could not serialize|serialization failure
     |database is locked|table is locked|database table is locked|lock contention
     |could not obtain lock|state lock|lock request time|lock timeout|statement timeout
@@ -75,6 +82,17 @@ in_doubt_timeout maybe :: may have been|may or may not|might have been|might or 
     |check the status|not known if|not known whether|unsure whether|no confirmation
     |without confirmation|no acknowledg|did not acknowledge|not acknowledged|do not resubmit
     |do not retry & !permission|rate limit
+in_doubt_timeout maybe :: response|reply|answer & could not be parsed|not be decoded|cannot be parsed
+    |failed to parse|failed to decode|could not parse|could not decode|unexpected end|truncated
+    |incomplete|cut off & !content filter|length limit|refus
+permission_denied no :: err_name_not_resolved|err_cert_|err_ssl_|err_tls_cert|err_proxy_auth
+transient no :: err_connection_refused|err_address_unreachable|err_internet_disconnected
+    |err_connection_timed_out|err_network_changed|err_proxy_connection_failed
+in_doubt_timeout maybe :: err_connection_reset|err_connection_closed|err_empty_response|err_timed_out
+    |err_connection_aborted|err_incomplete_chunked
+in_doubt_timeout maybe :: never arrived|never came|gave up waiting|lost contact|reset the connection
+    |ended before|stream was cut|before the final|execution limit|outcome open|outcome is open
+in_doubt_timeout maybe :: acknowledg|receipt|confirmation & outstanding|not come|not arrived|not received
 in_doubt_timeout maybe :: due to time limit|time limit exceeded|exceeded time limit
     |exceeded the time limit|killed after|execution time limit
 in_doubt_timeout maybe :: killed|terminated & time limit|timeout|timed out
@@ -119,11 +137,16 @@ context_overflow no :: context length|context window|context size|context_length
     |exceeds the maximum number of tokens|n_ctx|exceeds the available context|history too long
     |conversation is too long|conversation too long|length of messages|longer than the model
     |than the model supports|messages too long|length limit was reached|length limit reached
-    |finish_reason=length & !per minute|<tpm>|per day|subject line|title|comment|description field
+    |finish_reason=length & !per minute|<tpm>|per day|please wait|wait before|subject line
+    |title|comment|description field
 context_overflow no :: tokens|token & exceed|too large|too long|larger than|maximum|must be less
-    |must have less|greater than|above & input|prompt|request|message|context|conversation
-    & !per minute|per day|rate limit|expired|per second|max_tokens must|max_tokens is|auth|login
-    |daily|access token|quota|month|/\\bt?pm\\b/
+    |must have less|greater than|above & input|prompt|request|message|context|conversation|history
+    & !per minute|per day|rate limit|please wait|wait before|expired|per second|max_tokens must
+    |max_tokens is|auth|login|daily|access token|quota|month|/\\bt?pm\\b/
+context_overflow no :: <context|context window|the window & not fit|too small|window is|does not hold & token
+    |history|prompt|conversation|messages|document
+context_overflow no :: conversation|history|prompt|messages & /\\d tokens/ & model & takes|accepts|handles|allows
+    |supports|fits|over the|above & !minute|second|day|quota
 context_overflow no :: request too large & token|tpm|per min
 context_overflow no :: max_tokens|max_new_tokens|max_completion_tokens
     & /got -\\d|at least 1, got 0|-\\d+ is less/
@@ -137,6 +160,10 @@ content_refused no :: exists risk|content policy|content policies|content filter
     |protected material|recitation|toxic|hate speech|self-harm|profanity|explicit content
     |disallowed content|content was blocked|content blocked|content violation|violates content
     & !spam|no image|purchase|transaction flagged|account flagged|account has been flagged
+content_refused no :: classified as|depicts|contains|promotes & <hate|violen|nudity|sexual|terror|<drugs>
+    |self-harm|weapon
+content_refused no :: nudity|nude|gore|personal data|personal information|<pii>|weapons|extremis|hateful
+    & withheld|rejected|blocked|detected|filtered|removed|suppressed|redacted & !order|shipment|export
 content_refused no :: /\\b(?:i can(?:'|\u2019)?t|i cannot|i(?:'|\u2019)m unable to|i am unable to|i won(?:'|\u2019)t|i(?:'|\u2019)m not able to|i am not able to|i(?:'|\u2019)m sorry, but i|sorry, i can(?:'|\u2019)t|model cannot|assistant cannot|model can(?:'|\u2019)t) (?:can't |cannot |can\u2019t )?(?:help|assist|share|provide|comply|generate|create|write|answer|do that|discuss|engage|fulfill|continue|produce|disclose|reveal|support|process|with|offer|give)/
 # stopped on purpose: our run, not the customer's order
 cancelled maybe :: /\\bjob \\d+\\b.* cancell?ed/
@@ -161,6 +188,12 @@ cancelled maybe :: aborterror|operation was aborted|operation aborted|request wa
     |execution canceled|execution aborted|was interrupted|interrupted system call|sigterm|sigint
     |received termination|requested cancellation|cancellation requested|cancellation token
     |cancelled: |canceled: |shutdown requested|manually stopped|stop requested|was stopped by
+cancelled maybe :: /\\b(?:killed|stopped|aborted|terminated|cancell?ed|interrupted|halted|ended) by (?:an? |the )?(?:user|admin\\w*|operator|supervisor|owner|manager)\\b/
+    & !order|booking|subscription|contract|membership|auction|listing|trading
+cancelled maybe :: on request of|at the request of|on the request of|upon request of & halted|stopped|aborted
+    |ended|interrupted|killed & operator|<user|admin|owner
+cancelled maybe :: pressed stop|pressed ctrl|ctrl-c|ctrl+c|stop button|clicked stop|clicked cancel
+    |pressed cancel|pressed escape
 cancelled maybe :: shutting down|shutdown in progress|server is shutting|drain & <task|worker|<job
     |cancel|<run
 # our machine
@@ -174,6 +207,10 @@ resource_exhausted maybe :: no space left|disk quota exceeded|enospc|out of memo
     |heap space|no more processes|resource limits exceeded|thread limit|exceeded memory|inodes
     |file descriptor limit|too many open handles|device memory|low on disk|low on memory
     |system limit for number|file watchers|inotify|ulimit|semaphore set|shared memory segment
+    |nofile|rlimit
+resource_exhausted maybe :: <swap|tmpfs|ramdisk|<process|<thread|<handle|descriptor & exhausted|<full>
+    |limit reached|table full & !process order|thread pool|connection|per minute|per second
+resource_exhausted maybe :: <disk|<volume|filesystem|partition|<memory|<swap|<ram> & /\\b(?:100|9\\d) ?%|almost full/
 # the request had gone out
 invalid_argument no :: syntax error & !upstream
 permission_denied no :: session|login|token|credential|sign-in|cookie & timed out|timeout|time out
@@ -206,7 +243,8 @@ permission_denied no :: has no access|have no access|no access to|not have acces
     |required role|missing role|<saml|two-factor|forbidden|<2fa|not allowed to access
     |not allowed to call|not allowed to use|not allowed to perform|requires admin
     |does not have the role|not have the required role|not a member of the|admin only|admins only
-    |administrators only|administrator rights|requires role & !no such file
+    |administrators only|administrator rights|requires role|<mfa>|multi-factor|multifactor|<otp>
+    |one-time password|one-time code|step-up|second factor & !no such file
 permission_denied no :: invalid signature|signature mismatch|signature does not match
     |signature verification|signature expired|signature is invalid|bad signature|wrong signature
     |signature invalid|api key|api-key|apikey|access key|app key|secret key|invalid credential
@@ -218,13 +256,26 @@ permission_denied no :: invalid signature|signature mismatch|signature does not 
     |authentication error|auth failed|auth failure|not authenticated|unauthorized|not authorized
     |unauthorised|not authorised|unauthenticat|not logged in|must be logged in|login required
     |login failed|please authenticate|could not authenticate|invalid login|log in|sign in
-    |re-authenticate|reauthenticate|permission to|permissions|no permission|clock skew|skewed
+    |re-authenticate|reauthenticate|signature has expired|expired signature|permission to|permissions|no permission|clock skew|skewed
     |timestamp is too|timestamp expired|request has expired|request expired|nonce
     & !permission to proceed
 permission_denied no :: <missing|<invalid|<required|<wrong|<bad>|<no> & bearer|secret|<token>
     |<role>|credential|<auth>|passphrase|<login> & !page|next|cursor|continuation|csrf|max
     |role of the|message|invite
 permission_denied no :: must be an admin|must be admin|must be an owner|must be the owner|must be logged|must be signed
+permission_denied no :: not part of the|not in the group|is not in group|not among the & group|team|role|<list>|owner
+    |approver|admin|member
+permission_denied no :: endpoint|<api>|feature|function|<route|interface|operation & reserved for|internal only
+    |only for|switched off|turned off
+permission_denied no :: secret|password|<key>|certificate & rotated|replaced|renewed|outdated|has changed
+permission_denied no :: consent & admin|tenant|oauth
+permission_denied no :: switched off by|sso is|single sign-on|no payment method|may only read|read-only user
+    |your seat|your licence|your license|not been set up|never been set up|not set up|not belong to this
+    & !customer|<order|<cart
+permission_denied no :: /^only (?!one|the|new)(?:\\w+ ){1,2}(?:may|can|are allowed to) /
+permission_denied no :: <lacks|<lacking|<without & <role|permission|<scope|<right|<grant
+permission_denied no :: <edition|<tier>|professional|enterprise|premium & only|available in|available on
+    |requires|upgrade|not included|not part of & !order|customer|member|product|item
 permission_denied no :: not a member of|not the owner|non-payment|lacks the scope|<mtls
 permission_denied no :: signature|identity|caller & not be verified|could not verify|unverified
     |unknown caller
@@ -300,6 +351,8 @@ rate_limited no :: flowexception|rate limit|rate-limit|ratelimit|rate_limit|rate
     |flow control|requests exceeded|hourly limit|minute limit|limit reached|limit has been reached
     |limit exceeded, try|<burst|ban will last|retry shortly|back off|cool down|cooldown
     |wait a moment between|in a short period & !per customer|withdraw
+rate_limited no :: /\\btoo many (?:\\w+ ){0,2}(?:attempts|tries|retries|logins|calls|requests|messages|hits)\\b/
+rate_limited no :: too often|space out|hourly cap|cap reached, resets & !failed
 rate_limited no :: <qps>|<rpm>|<tpm>|<tps>
 # rules and states of the business
 business_rejected no :: doesn't want to proceed|does not want to|was rejected by|user declined
@@ -315,6 +368,16 @@ invalid_argument no :: e404|not in this registry|no matching distribution|pathsp
 permission_denied no :: could not read username|terminal prompts disabled|host key verification
 business_rejected no :: <no> & <left|remaining|in stock|on hand|available & !space|device|memory
     |server|provider|healthy|instances
+business_rejected no :: <age>|years old & below|<under|minimum|required|verification|not reached|<over>
+business_rejected no :: passport|<visa|driving lic|identity card|warranty|insurance|promotion|campaign|<offer
+    |<sale>|<vote>|auction|membership & expires|ran out|<ended|is over|<lapsed|has passed
+business_rejected no :: <lesson|<class>|<course|<shift|<flight|<room>|<session|<tour|<trip|waiting list|<hotel
+    |<workshop & is full|fully staffed|fully booked|overfull|double-booked|full up
+business_rejected no :: asked not to|do not contact|not to be contacted|used up by|would breach|breaches the
+    |quarantin|prerequisite|double-booked|not accepted for|not accepted here|free minimum|minimum of
+    |in the workshop|under repair & !cpu|memory
+business_rejected no :: /\\b(?:requested|issued|received|used|refunded|claimed|submitted|reported|paid|booked) (?:before|earlier|previously|twice)\\b/
+business_rejected no :: <only & <left|remaining|available|in stock & !in the|on the|available in|available to|available on
 business_rejected no :: insufficient|not enough|exceeds available|out of|no more|unavailable
     |no remaining|exceeds remaining|exceeds the available|lack of|zero & <stock|inventory|<seats
     |<rooms|<units|quantity|<items|balance|<funds|availability|<points|capacity for|tickets|<slots
@@ -337,7 +400,10 @@ business_rejected no :: sold out|out of stock|in stock|on backorder|backordered|
     |spending rule|limit per customer|per customer|per household|per order|per person|per guest
     |per passenger|per employee|per account|over budget|exceeds budget|exceeds the budget
     |budget exceeded|budget is used up|delisted & !api
-business_rejected no :: /\\balready (?:been )?(?:shipped|cancell?ed|closed|paid|processed|exists?|refunded|settled|approved|rejected|completed|submitted|registered|used|taken|in use|booked|redeemed|merged|archived|deleted|captured|confirmed|assigned|sent|delivered|signed|expired|started|finished|reserved|published|released|reported|done|active|enrolled|invited|member|a member|subscribed|posted|voided|filled|executed|issued|locked|matched|pending|open|running|reversed|claimed|invoiced|resolved|terminated|accepted|activated|transferred|scheduled|dispatched|departed|checked in|has a|have a|a list member|a \\w+ member|returned|billed|reimbursed|received|picked|packed|allocated|reconciled|frozen|has an|linked|associated|attached|been)/
+business_rejected no :: /\\balready (?:been )?(?:shipped|cancell?ed|closed|paid|processed|exists?|refunded|settled|approved|rejected|completed|submitted|registered|used|taken|in use|booked|redeemed|merged|archived|deleted|captured|confirmed|assigned|sent|delivered|signed|expired|started|finished|reserved|published|released|reported|done|active|enrolled|invited|member|a member|subscribed|posted|voided|filled|executed|issued|locked|matched|pending|open|running|reversed|claimed|invoiced|resolved|terminated|accepted|activated|transferred|scheduled|dispatched|departed|checked in|has a|have a|a list member|a \\w+ member|returned|billed|reimbursed|received|picked|packed|allocated|reconciled|frozen|has an|linked|associated|attached|requested|replaced|been)/
+business_rejected no :: /\\b(?:used|paid|shipped|redeemed|booked|cancell?ed|closed|approved|refunded|taken|sold|signed|sent|submitted|claimed) already\\b/
+business_rejected no :: /\\b(?:taken|claimed|booked|reserved|occupied|checked out|held|assigned) (?:by|to) (?:some|any|an)(?:body|one|other)|checked out (?:by|to)|(?:taken|claimed|booked|reserved|occupied) by\\b/
+business_rejected no :: /\\bmust (?:first )?be (?:\\w+ly )?(?:paid|settled|approved|signed|confirmed|completed|closed|returned|verified|released|cleared|cancell?ed|delivered|shipped|invoiced|refunded|accepted|countersigned)\\b/
 business_rejected no :: <state>|<status> & current|wrong state|invalid state|wrong status
     |invalid status|in its|not in|cannot be|must be in|while|does not allow|not allow|incompatible
     |unexpected|illegal|transition|only & !http status|status code|status of the request
@@ -366,6 +432,9 @@ business_rejected no :: outside & hours|area|zone|range of service|coverage|deli
 business_rejected no :: coupon|voucher|<offer|<quote>|promotion|discount|<promo|contract|<card>
     |passport|warranty|membership|gift card|visa & expired|not applicable|not valid
     |cannot be combined|been used|invalid for|limit|not yet active|revoked
+business_rejected no :: /\\b(?:does not|doesn't|do not|don't|will not|won't|cannot|can't) (?:deliver|ship|sell|serve|accept|buy|insure|lend|trade|operate|fly|cover)\\b/ & !parameter|argument|<field
+business_rejected no :: /\\b(?:maximum|max|limit) (?:number )?of \\d+ (?:active|open|concurrent|pending|unpaid|simultaneous)\\b/ & !request|connection|session|call|thread
+business_rejected no :: stocktak|inventory count|cycle count|audit in progress|under audit
 business_rejected no :: cannot|can not|can't|could not|may not|must not|not allowed|not be
     |unable to|not possible|is not|only be|no longer & cancel|refund|return|modif|delete|change
     |edit|ship|merge|void|reopen|withdraw|transfer|booked|closed|evict|reverse|post to|remove
@@ -384,7 +453,8 @@ business_rejected no :: needs|requires|require|required & ticket|confirmation|co
 business_rejected no :: not allowed|not available & <state>|status|<order|this user|customer
     |weekend|holiday|country|region|on sundays|for this product|for this item
     |for this account type
-business_rejected no :: order|payment|transaction|request|application|claim|trade & rejected
+business_rejected no :: order|payment|transaction|request|application|claim|trade|<return|refund|exchange
+    |booking|reservation|proposal|<bid|<invoice|<loan|<transfer|withdrawal|expense & rejected
     |refused|denied|blocked & !bad request|invalid
 business_rejected no :: <customer|<vendor|<supplier|<employee|<passenger|<patient|<guest|<loan
     |<claim|<expense|<coupon|<voucher|<gift card|<course>|<contract|<policy|<withdrawal|<overdraft
@@ -397,13 +467,15 @@ business_rejected no :: <customer|<vendor|<supplier|<employee|<passenger|<patien
     |too young|blocks|prohibited|<lost>|damaged|recalled|quarantine & !not found|unknown|<missing
     |<invalid|format|must be|<required|does not exist|no such|parse|<id>|empty|null
 # it is busy
+transient no :: not ready|not yet ready|<paused & <model|<writes|<service|<server|<endpoint|<instance
+    |<node|<cluster|<replica|<worker|<index
 transient no :: maintenance|restarting|rebooting|starting up|warming up|being loaded|is loading
     |is starting|not accepting|at capacity|over capacity|overloaded|overload|failing over|failover
-    |leader election|no leader|leader not available|stepping down|not the leader|electing
+    |leader election|being elected|no leader|leader not available|stepping down|not the leader|electing
     & !permanently
 transient maybe :: please try again|try again later|try again shortly|try again in a|try later
     |retry later|retry your request|temporarily|temporary|currently unavailable|currently down
-    |is down|service unavailable|is unavailable|<busy|not ready|unavailable|unreachable
+    |is down|service unavailable|is unavailable|<busy|not ready|unavailable|unreachable|not reachable
     & !<invalid|<must|check your|incorrect|wrong|after fix|correct the|permanently|product|item
 transient maybe :: upstream error|bad gateway|internal server error from upstream
     |encountered an issue|leader|election|not primary|no instances available|no provider|can retry
@@ -416,13 +488,17 @@ unknown maybe :: unknown error|unexpected error|internal error|an error occurred
     |<invalid|parameter|argument
 # the arguments
 invalid_argument no :: must specify|must provide|must supply|must include|need to specify|failed validation|validation error|contain a valid|valid address
-invalid_argument no :: /\\bno [\\w ]{1,30} found\\b/
+invalid_argument no :: /\\bno [\\w ]{1,30} (?:found|called|named|matched|matches|with (?:id|number|name|code))\\b/
+invalid_argument no :: could not be located|cannot be located|cannot interpret|could not interpret|checksum|check digit
+    |only digits|only letters|longer than|shorter than|not a property|not an attribute|please give
+    |share that name|same name|give either
+    & !checksum mismatch|corrupt|running|took
 invalid_argument no :: please specify|please provide|did you mean|not found|no such|does not exist
     |doesn't exist|not exist|unknown|unrecognized|unrecognised|not recognized|could not find
     |cannot find|can't find|no match|no results for|matches multiple|ambiguous|more than one
     |not a valid|is not valid|<invalid|malformed|could not parse|cannot parse|can't parse
     |failed to parse|unable to parse|parse error|syntax error|not a number|not numeric
-    |must be numeric|wrong format|bad format|format|expected|out of range|out of bounds|must be
+    |must be numeric|wrong format|bad format|format|<expected|out of range|out of bounds|must be
     |must not|must match|must contain|must have|must start|should be|should not|has to be|too long
     |too short|too large|too small|too many|too big|at least|at most|greater than|less than|exceed
     |maximum length|<required|missing|cannot be empty|can't be empty|may not be empty|not be empty
@@ -432,7 +508,9 @@ invalid_argument no :: please specify|please provide|did you mean|not found|no s
     |bad json|bad value|bad input|bad date|bad argument|bad parameter|incomplete|is after
     |is before|well formed|well-formed|<empty|must lie|lie between|<no product|<no customer
     |<no order|<no user|<no record|<no item|negative|unparseable|cannot be parsed|bad value
-    |wrong type|not a date
+    |wrong type|not a date|does not match|do not match|doesn't match
+    |unexpected property|unexpected field|unexpected key|unexpected argument|unexpected parameter
+    |unexpected value|unexpected type|unexpected character
 """,
     "words",
 )

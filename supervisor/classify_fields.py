@@ -34,10 +34,10 @@ _ZH_WRONG = (
 _TEXT = tuple(
     re.compile(pattern)
     for pattern in (
-        r"缺少(?:必[填要选])?(?:的)?(?:参数|字段)?[\uff1a:\s\[【'\"`]*([A-Za-z_][\w.]{0,60})",
-        r"(?:参数|字段)[^A-Za-z\u4e00-\u9fff]{0,3}([A-Za-z_][\w.]{0,60})",
+        r"缺少(?:必[填要选])?(?:的)?(?:参数|字段)?[\uff1a:\s\[【'\"`]*([A-Za-z_][A-Za-z0-9_.]{0,60})",
+        r"(?:参数|字段)[^A-Za-z\u4e00-\u9fff]{0,3}([A-Za-z_][A-Za-z0-9_.]{0,60})",
         rf"([A-Za-z_][\w.]{{0,60}}) ?(?:参数|字段)?(?:{_ZH_WRONG})",
-        r"([A-Za-z_][\w.]{0,60}) ?(?:参数|字段)",
+        r"([A-Za-z_][A-Za-z0-9_.]{0,60}) ?(?:参数|字段)",
         r"(?:参数不合法|参数错误)[\uff1a: ]{1,2}([A-Za-z_]\w{0,60})",
         rf"([\u4e00-\u9fff]{{2,8}}?)(?:长度|格式)?(?:{_ZH_WRONG})",
         rf"(?:parameter|argument|field|property|column|attribute) ['\"`\[]({_NAME})['\"`\]]",
@@ -56,7 +56,9 @@ _TEXT = tuple(
         r"[Ii]nvalid ([a-z]+ id)\b",
         r"\b([a-z]\w{1,40}) (?:is )?missing\b",
         r"^[Ii]nvalid ([a-z]\w{2,40})(?: rid:|\.?$)",
+        rf"parameter in \w{{1,40}}: \"({_NAME})\"",
         r"at `\$\.([\w.\[\]]{1,60})`",
+        r"^([a-z]+(?:[._]\w+)+): ",
         rf"key ['\"`]({_NAME})['\"`]",
     )
 )
@@ -66,7 +68,7 @@ _EXTRA = re.compile(r"\(((?:'[^']{1,60}'(?:, )?)+) (?:was|were) unexpected\)")
 _REQUIRED = re.compile(r"^'([^']{1,60})' is a required property")
 _NOT_NAMES = frozenset(
     """
-    the a an is be are to of in for value values not was it this that and or input request
+    which that the a an is be are to of in for value values not was it this that and or input request
     参数 字段 请求参数 输入参数 请求 输入 数据
     """.strip().split()
 )

@@ -105,7 +105,8 @@ permission_denied no :: ConfigurationError
 permission_denied no :: ServerFingerprintMismatch UnknownServiceError
 permission_denied no :: UnsupportedProtocolVersionError
 permission_denied no :: SignatureVerificationError AuthorizationError NotAuthorized
-permission_denied no :: ClientConnectorDNSError NameResolutionError
+permission_denied no :: ClientConnectorDNSError NameResolutionError TooManyRedirects
+permission_denied no :: InvalidTokenError ExpiredSignatureError InvalidSignatureError
 # ours: the arguments
 invalid_argument no :: FileNotFoundError NotADirectoryError IsADirectoryError BadZipFile
 invalid_argument no :: SameFileError

@@ -100,7 +100,8 @@ def _chinese(text: str, lower: str) -> Verdict | None:
 # An address is no sentence: its words (billing, registry, models) say nothing of what happened.
 _URL = re.compile(r"https?://[^\s\"'<>\u4e00-\u9fff]{1,400}")
 _STATUS_IN = re.compile(
-    r"^([45]\d\d)\b|\b(?:http|http status|status|status code)[ :=/]{1,3}([45]\d\d)\b"
+    r"^([45]\d\d)\b|\b(?:http|http status|status|status code|returned|responded with|answered with"
+    r"|replied with)[ :=/]{1,3}([45]\d\d)\b(?! \w+s\b)"
 )
 
 
