@@ -5,7 +5,7 @@ from msgspec import Struct
 from ..supervisor.decide import HandOver, Reason
 from ..supervisor.failure import Failure
 from .budget import Account, Refusal
-from .outcome import Dossier, DoubtfulCall, HandedOver
+from .outcome import Dossier, DoubtfulCall, EffectStanding, HandedOver
 from .state import SessionState
 
 TEXT_MAX = 4_000
@@ -21,6 +21,14 @@ OPTIONS: dict[str, tuple[str, ...]] = {
     "permission": ("grant the right or mend the setting, then send a message", "cancel"),
     "restarts": ("mend the fault named here, then send a message to go on", "cancel"),
 }
+UNDO_OPTIONS: dict[EffectStanding, str] = {
+    "compensation failed": "look after each compensation that failed, then resolve it: compensated "
+    "(it is undone), compensate (try again) or abandon (leave the effect)",
+    "compensation in doubt": "find out whether each compensation in doubt ran, then resolve it: "
+    "compensated (it did), compensate (run it again) or abandon (leave the effect)",
+    "frozen": "resolve with compensate, to undo what was frozen",
+}
+"""What can be done about effects, by how they stand."""
 DEFAULT_OPTIONS = ("send a message to go on", "cancel the session")
 
 

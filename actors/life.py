@@ -22,7 +22,8 @@ from .outcome import Completed, Outcome, Stopped, outcome_from_data
 from .parking import park, parks
 from .planning import Planning
 from .session import Session
-from .state import AskModel, FallBack, Finish, Rest, RunCall, WaitUntil, next_step
+from .state import AskModel, FallBack, Finish, Rest, RunAgain, RunCall, Unwind, WaitUntil, next_step
+from .unwinding import Unwinder
 from .work import Cut, CutOff, Superseded, Work, pause
 
 CUT_ANSWERS_MAX = 3
@@ -38,6 +39,7 @@ class Life:
         self._asking = Asking(session, self._work)
         self._calling = Calling(session, self._work)
         self._planning = Planning(session)
+        self._unwinder = Unwinder(session)
         self._cut_answers = 0
 
     async def run(self, ctx: Context[object]) -> None:
@@ -55,6 +57,7 @@ class Life:
             if isinstance(outcome, WaitUntil):
                 await park(session, outcome.due_at_ms)
             else:
+                outcome = await self._unwinder.before_end(outcome)
                 await session.end(outcome).wait()
                 session.announce(outcome)
         except Fenced as error:
@@ -72,6 +75,10 @@ class Life:
     async def settle(self, why: str) -> None:
         """Answer every open call without running anything."""
         await self._calling.settle_open(why)
+
+    async def unwind(self, outcome: Outcome) -> Outcome:
+        """Undo what is to be undone before the session ends so; see `Unwinder.before_end`."""
+        return await self._unwinder.before_end(outcome)
 
     def _arm_deadline(self) -> Timer | None:
         session = self._session
@@ -94,7 +101,7 @@ class Life:
     async def _step(self) -> Outcome | WaitUntil | None:
         """Take one step; an outcome, or a long wait, ends the life."""
         session = self._session
-        if session.cut is not None:
+        if session.cut is not None and session.state.unwound.running is None:
             return await self._settle_cut(session.cut)
         trouble: Trouble | None = None
         match step := next_step(session.state):
@@ -102,6 +109,10 @@ class Life:
                 trouble = self._planning.look() or await self._asking.ask()
             case RunCall():
                 trouble = await self._calling.run(step)
+            case RunAgain():
+                trouble = await self._calling.run_again(step)
+            case Unwind():
+                return await self._unwind(step)
             case WaitUntil():
                 return await self._wait(step)
             case FallBack():
@@ -127,6 +138,13 @@ class Life:
             return None
         self._raise_alert(trouble)
         return session.handed_over(trouble)
+
+    async def _unwind(self, step: Unwind) -> Outcome | None:
+        """Undo what is left to be undone, whatever else there is; then the session ends, or goes on."""
+        if step.outcome is not None:
+            return outcome_from_data(step.outcome)
+        await self._unwinder.go_on()
+        return None
 
     async def _wait(self, step: WaitUntil) -> WaitUntil | None:
         """Wait for what an earlier life began to wait for, here or in the store."""

@@ -19,6 +19,43 @@ class DoubtfulCall(Struct, frozen=True, kw_only=True, omit_defaults=True):
     still_running: bool = False
 
 
+EffectStanding = Literal[
+    "kept",
+    "frozen",
+    "to be undone",
+    "compensated",
+    "rolled back",
+    "not rolled back",
+    "compensation failed",
+    "compensation in doubt",
+    "abandoned",
+]
+"""How an effect stands at a session's end. ``kept``: nothing was to be done about it."""
+
+UndoneVerdict = Literal["nothing to undo", "all", "some", "none"]
+"""How much of what a session did is undone. ``all`` leaves nothing in effect, not even what its tool
+keeps; ``nothing to undo``: it has done nothing, or nothing but what its tools keep."""
+
+
+class EffectEnd(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """How one effect of a session stands.
+
+    ``detail`` is what its compensation returned, or its error, and ``attempts`` how often that was
+    tried. ``may_have_run``: it failed without saying that it had no effect. ``by``: ``person`` where
+    somebody settled it.
+    """
+
+    n: int
+    index: int
+    tool: str
+    standing: EffectStanding
+    arguments: str = ""
+    detail: str = ""
+    attempts: int = 0
+    may_have_run: bool = False
+    by: str = ""
+
+
 class Dossier(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Everything a person needs to decide. The first five are always there.
 
@@ -28,6 +65,9 @@ class Dossier(Struct, frozen=True, kw_only=True, omit_defaults=True):
         upstream_error: what the other side said, cleaned of secrets.
         tried: recovery already tried, one line each.
         options: what can be done now.
+        effects: what the session did outside, and how each stands.
+        undone: how much of that is undone.
+        frozen: why nothing was undone that would have been.
     """
 
     failed_step: str
@@ -36,7 +76,9 @@ class Dossier(Struct, frozen=True, kw_only=True, omit_defaults=True):
     tried: tuple[str, ...]
     options: tuple[str, ...]
     in_doubt: tuple[DoubtfulCall, ...] = ()
-    effects: tuple[str, ...] = ()
+    effects: tuple[EffectEnd, ...] = ()
+    undone: UndoneVerdict = "nothing to undo"
+    frozen: str | None = None
     budget: dict[str, str] = {}
     unsaved: str | None = None
 
@@ -55,10 +97,14 @@ class HandedOver(Struct, frozen=True, tag_field="outcome", tag="handed_over"):
     detail: str = ""
 
 
-class Stopped(Struct, frozen=True, tag_field="outcome", tag="stopped"):
-    """Cancelled or denied on purpose; a message of the user reopens the session."""
+class Stopped(Struct, frozen=True, tag_field="outcome", tag="stopped", omit_defaults=True):
+    """Cancelled or denied on purpose; a message of the user reopens the session.
+
+    ``undone`` says how much of what the session did is undone.
+    """
 
     reason: Literal["cancelled", "denied"]
+    undone: UndoneVerdict = "nothing to undo"
 
 
 Outcome = Completed | HandedOver | Stopped

@@ -4,7 +4,7 @@ Decides how sessions are shown and what a word typed by a person means; owns the
 signal handlers of its process and the exit status. It never changes a session but through a
 runtime, and reading commands claim nothing.
 
-Files, each using only those before it: terminal, errors, owners, import_failure · output, loading,
+Files, each using only those before it: terminal, undone, errors, owners, import_failure · output, loading,
 stored · steps, answers · tree, journal, listing · progress · driving, reading · demo_project_copy,
 demo_service · demo_agents · demo_worker, demo_checks · demo · classify, explain, policy,
 policy_arguments · arguments · app. ``demo_project`` is the project the demo repairs.

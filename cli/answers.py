@@ -5,8 +5,16 @@ from typing import Any
 
 import msgspec
 
-from ..actors.outcome import Completed, Dossier, HandedOver, Stopped, outcome_from_data
+from ..actors.outcome import (
+    Completed,
+    Dossier,
+    HandedOver,
+    Stopped,
+    UndoneVerdict,
+    outcome_from_data,
+)
 from ..actors.text import clean
+from ..actors.undo_plan import line_of
 from .terminal import Colour, Terminal, one_line, rounded
 
 _COLOURS: dict[str, Colour] = {
@@ -54,8 +62,9 @@ def outcome_lines(data: dict[str, Any], terminal: Terminal) -> list[str]:
     match outcome:
         case Completed(answer):
             return [terminal.paint("completed", "green"), clean(answer).text]
-        case Stopped(reason):
-            return [terminal.paint(f"stopped ({reason})", "grey")]
+        case Stopped(reason, undone):
+            lines = [terminal.paint(f"stopped ({reason})", "grey")]
+            return [*lines, *_part("undone", _undone(undone), terminal)]
         case HandedOver(reason, dossier, detail):
             title = terminal.paint(f"handed over ({reason})", "yellow")
             said = one_line(detail_words(reason, detail))
@@ -80,10 +89,17 @@ def _dossier(dossier: Dossier, terminal: Terminal) -> Iterator[str]:
         for call in dossier.in_doubt
     ]
     yield from _part("in doubt", doubts, terminal)
-    yield from _part("effects", dossier.effects, terminal)
+    effects = [line_of(each) for each in dossier.effects]
+    yield from _part("effects", effects, terminal)
+    yield from _part("undone", _undone(dossier.undone), terminal)
+    yield from _part("frozen", [dossier.frozen] if dossier.frozen else [], terminal)
     budget = [f"{name}: {rounded(used)}" for name, used in dossier.budget.items()]
     yield from _part("budget", budget, terminal)
     yield from _part("not stored", [dossier.unsaved] if dossier.unsaved else [], terminal)
+
+
+def _undone(verdict: UndoneVerdict) -> list[str]:
+    return [] if verdict == "nothing to undo" else [verdict]
 
 
 def _part(name: str, values: "tuple[str, ...] | list[str]", terminal: Terminal) -> Iterator[str]:

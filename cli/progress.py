@@ -22,6 +22,8 @@ from ..actors.events import (
     CallStarted,
     CallStuck,
     CheckpointStored,
+    CompensationFinished,
+    CompensationStarted,
     ConversationPruned,
     Event,
     EventsDropped,
@@ -32,12 +34,14 @@ from ..actors.events import (
     ModelSuperseded,
     RetryScheduled,
     SessionCompleted,
+    SessionFrozen,
     SessionHandedOver,
     SessionParked,
     SessionRestarted,
     SessionResumed,
     SessionStarted,
     SessionStopped,
+    SessionUnwinding,
     SessionWoken,
     TrajectoryFellBack,
     TrajectoryRestarted,
@@ -45,6 +49,7 @@ from ..actors.events import (
 )
 from .answers import detail_words
 from .terminal import Colour, Terminal, amount, duration, fit, one_line, width_left
+from .undone import undo_event_words
 
 SPINNER = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 
@@ -73,6 +78,8 @@ def event_words(event: Event) -> tuple[str, Colour | None] | None:
         case ConversationPruned():
             sizes = f"{amount(event.chars_before)} to {amount(event.chars)} characters"
             return f"conversation pruned from {sizes} ({event.why}, {event.by})", "yellow"
+        case SessionUnwinding() | SessionFrozen() | CompensationStarted() | CompensationFinished():
+            return undo_event_words(event)
         case TrajectoryRestarted() | TrajectoryFellBack():
             return _planning_words(event)
         case SessionCompleted():

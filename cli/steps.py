@@ -18,6 +18,7 @@ from ..stores.records import (
     Answered,
     CallState,
     Ended,
+    Frozen,
     Intended,
     JournalEntry,
     Late,
@@ -29,9 +30,11 @@ from ..stores.records import (
     Said,
     Spent,
     ToolCall,
+    Undone,
     Usage,
 )
 from .stored import StoredView
+from .undone import undone_words
 
 
 class Retry(Struct, frozen=True):
@@ -70,6 +73,7 @@ class CallStep(Struct, kw_only=True):
     still_running: bool = False
     key: str | None = None
     late: str | None = None
+    undone: str | None = None
     retries: list[Retry] = []
     sub_session: "SessionTree | None" = None
 
@@ -112,10 +116,14 @@ class ModelStep(Struct, tag_field="step", tag="model"):
 
 
 class EndStep(Struct, frozen=True, tag_field="step", tag="end"):
-    """The session ended here; a later message reopened it if more steps follow."""
+    """The session ended here; a later message reopened it if more steps follow.
+
+    ``frozen`` is why nothing was undone that would have been.
+    """
 
     status: str
     outcome: dict[str, Any]
+    frozen: str | None = None
 
 
 Step = UserStep | NoteStep | PruneStep | ModelStep | EndStep
@@ -202,6 +210,7 @@ class _Builder:
         self.steps: list[Step] = []
         self.calls: dict[tuple[int, int], CallStep] = {}
         self.waiting: dict[int, list[Retry]] = {}
+        self.frozen: str | None = None
 
     def add(self, entry: JournalEntry) -> None:
         match entry:
@@ -215,10 +224,13 @@ class _Builder:
                 self._answered(entry)
             case Ended(status, outcome):
                 self._give_up_waiting()
-                self.steps.append(EndStep(status, outcome))
+                self.steps.append(EndStep(status, outcome, self.frozen))
+                self.frozen = None
+            case Frozen(why):
+                self.frozen = why
             case Retried(index=-1):
                 self.waiting.setdefault(entry.n, []).append(_retry(entry))
-            case Retried() | Intended() | Resulted() | Late():
+            case Retried() | Intended() | Resulted() | Late() | Undone():
                 self._of_call(entry)
             case Opened():
                 pass  # its facts are the tree's head
@@ -233,7 +245,7 @@ class _Builder:
         self.waiting.clear()
         self.steps.append(ModelStep(entry.n, entry.text, entry.finish, entry.usage, calls, retries))
 
-    def _of_call(self, entry: Retried | Intended | Resulted | Late) -> None:
+    def _of_call(self, entry: Retried | Intended | Resulted | Late | Undone) -> None:
         call = self.calls.get((entry.n, entry.index))
         if call is None:
             return  # a history from elsewhere may have results nobody asked for
@@ -243,6 +255,8 @@ class _Builder:
             case Intended():
                 call.key, call.attempts = entry.key, entry.attempt
                 call.state = "running" if call.state == "open" else call.state
+            case Undone():
+                call.undone = undone_words(entry)
             case Late():
                 call.late = f"{entry.state}: {entry.content}"
             case Resulted():

@@ -117,6 +117,7 @@ def _step(step: Step, terminal: Terminal) -> Line:
             return _model(step, terminal)
         case EndStep():
             said = one_line(outcome_line(step.outcome))
+            said += f"; nothing undone: {one_line(step.frozen)}" if step.frozen else ""
             return Line(f"end    {said}", colour=status_colour(step.status))
 
 
@@ -165,6 +166,8 @@ def _call(call: CallStep, terminal: Terminal) -> Line:
         below.append(Line(f"{arrow} {said}", colour=None if call.state == "succeeded" else colour))
     if call.late is not None:
         below.append(Line(f"late: {one_line(call.late)}", colour="yellow"))
+    if call.undone is not None:
+        below.append(Line(f"undo: {one_line(call.undone)}", colour="yellow"))
     return Line(
         f"{call.tool} {one_line(call.arguments)}",
         _facts(call),

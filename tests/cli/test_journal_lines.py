@@ -15,6 +15,7 @@ from ukemi.stores.records import (
     Booked,
     Ended,
     FellBack,
+    Frozen,
     Intended,
     JournalEntry,
     Late,
@@ -28,6 +29,10 @@ from ukemi.stores.records import (
     Said,
     Spent,
     ToolCall,
+    Undoing,
+    Undone,
+    UndoStep,
+    Unwinding,
     Woken,
 )
 
@@ -70,6 +75,29 @@ LINES: list[tuple[JournalEntry, str]] = [
     (Progressed("0123456789abcdef"), "progress the agent's progress changed (01234567)"),
     (Parked(1_700_000_000_000), "parked  parked until 2023-11-14 22:13:20 UTC"),
     (Woken(1_700_000_000_000), "woken   waits up to 2023-11-14 22:13:20 UTC have ended"),
+    (
+        Unwinding((UndoStep(3, 0, "place", "compensate"),), {"outcome": "stopped"}),
+        "unwind  1 effects are to be undone: 3.0 place",
+    ),
+    (
+        Unwinding((UndoStep(3, 0, "place", "compensate"),), None, "person", "ann"),
+        "unwind  1 effects are to be undone, by ann: 3.0 place",
+    ),
+    (Undoing(3, 0, 2, "uk-1"), "undo    3.0 compensation, attempt 2, key uk-1"),
+    (Undone(3, 0, "compensated", "gone", 1), "undone  3.0 compensated: gone"),
+    (
+        Undone(3, 0, "again", "busy", 1, "transient", wait_s=1.0),
+        "undone  3.0 failed in passing (transient), wait 1.0 s: busy",
+    ),
+    (
+        Undone(3, 0, "failed", "down", 3, "unknown"),
+        "undone  3.0 compensation failed (unknown), 3 attempts: down",
+    ),
+    (Undone(3, 0, "abandoned", by="person"), "undone  3.0 abandoned, by person"),
+    (
+        Frozen("the task says so", (UndoStep(3, 0, "place", "compensate"),)),
+        "freeze  nothing is undone, the task says so; left as they are: 3.0 place",
+    ),
     (Booked(Spent(seconds=2.0, tokens=7)), "spent   2.0 s, 7 tokens so far"),
 ]
 

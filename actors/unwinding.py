@@ -1,0 +1,170 @@
+"""A session's effects are undone before it ends other than completed: one after the other, once each.
+
+That it is unwinding is stored before the first compensation runs, and the session's end is stored
+after the last. So a process killed at any point leaves a session that goes on with this, before
+anything else, at its next start.
+
+Neither a cancellation nor a spent budget ends an unwinding: each attempt has a limit of time of its
+own, and so have the attempts of one compensation together.
+"""
+
+from collections.abc import Sequence
+
+from ..stores.base import StoreError
+from ..stores.records import Frozen, Noted, Undone, Unwinding
+from .compensating import Compensating, Recorded, read_recorded
+from .events import AlertRaised, CompensationFinished, SessionFrozen, SessionUnwinding
+from .ledger import CallId
+from .marks import Marks
+from .outcome import Completed, EffectEnd, HandedOver, Outcome, outcome_from_data, outcome_to_data
+from .session import Session
+from .state import UNFINISHED
+from .undo_plan import NO_SNAPSHOT, Freeze, ends_of, outcome_with, plan_of, said_of_unwinding
+from .unwound import Undo
+from .work import Work
+
+ALERT_EVERY_S = 60.0
+"""Seconds between alerts about compensations of one tool."""
+
+
+class Unwinder:
+    """Undoes the effects of one session, in one life of it."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        # Its own: what cuts the session's work off does not end this.
+        work = Work(
+            session.services.timers, lambda what: session.services.give_up(session.id, what)
+        )
+        self._compensating = Compensating(session, work)
+
+    async def before_end(self, outcome: Outcome) -> Outcome:
+        """Undo what is to be undone before a session ends so; return the outcome with that told.
+
+        Where an unwinding is under way already, the session ends as was decided when that began.
+
+        Raises:
+            StoreError: it cannot be stored how far this has come.
+        """
+        session = self._session
+        if isinstance(outcome, Completed) or not session.state.effects:
+            return outcome
+        session.ending = True
+        session.stop_clock()  # the budget is the agent's, and this is not its work
+        running, frozen = session.state.unwound.running, session.state.unwound.frozen
+        if running is not None:
+            outcome = outcome_from_data(running.outcome) if running.outcome else outcome
+        elif session.cut is not None or session.state.status in UNFINISHED:
+            await self._begin(outcome)
+        elif frozen is not None:
+            session.journal.ride(frozen)  # it had ended so before, and ends so again
+        return await self._finish(outcome)
+
+    async def go_on(self) -> None:
+        """Undo what a person has asked for, of a session that goes on after that."""
+        running = self._session.state.unwound.running
+        assert running is not None
+        recorded = await self._undo_all()
+        await self._session.journal.append(self._note(running, self._ends(recorded))).wait()
+
+    async def _begin(self, outcome: Outcome) -> None:
+        """Decide what is undone, and store that."""
+        session = self._session
+        found = plan_of(session.state, self._marks)
+        at_ms = session.now_ms()
+        if isinstance(found, Freeze):
+            session.journal.ride(Frozen(found.why, found.steps))
+            session.emit(
+                SessionFrozen(
+                    session_id=session.id, at_ms=at_ms, why=found.why, effects=len(found.steps)
+                )
+            )
+        elif found:
+            entry = Unwinding(found, outcome_to_data(outcome))
+            await session.journal.append(entry, session.booked()).wait()
+            session.emit(SessionUnwinding(session_id=session.id, at_ms=at_ms, effects=len(found)))
+
+    async def _finish(self, outcome: Outcome) -> Outcome:
+        session = self._session
+        running = session.state.unwound.running
+        recorded = None
+        if running is not None:
+            recorded = await self._undo_all()
+        elif isinstance(outcome, HandedOver):
+            recorded = await self._recorded()
+        ends = self._ends(recorded)
+        if running is not None:
+            session.journal.ride(self._note(running, ends))
+        return outcome_with(outcome, session.state, ends)
+
+    async def _recorded(self) -> Recorded | None:
+        """Read what the effects were; None where the store fails.
+
+        A list of effects without arguments is better than a session that cannot end.
+        """
+        try:
+            return await read_recorded(self._session)
+        except StoreError:
+            return None
+
+    def _ends(self, recorded: Recorded | None) -> list[EffectEnd]:
+        session = self._session
+        inputs: dict[CallId, str] = {}
+        if recorded is not None:
+            mask = session.services.mask
+            inputs = {call: mask(text) for call, text in recorded.arguments.items()}
+        return ends_of(session.state, inputs)
+
+    def _note(self, running: Unwinding, ends: Sequence[EffectEnd]) -> Noted:
+        text = said_of_unwinding(running, ends)
+        return Noted(self._session.journal.take_n(), text, "unwound")
+
+    def _marks(self, tool: str) -> Marks | None:
+        toolbox = self._session.installed.toolbox
+        return toolbox.get(tool).marks if tool in toolbox else None
+
+    # ------------------------------------------------------------ one after the other
+
+    async def _undo_all(self) -> Recorded:
+        recorded = await read_recorded(self._session)
+        for undo in self._session.state.unwound.left:
+            if undo.step.how == "rollback":
+                self._roll_back(undo)
+            else:
+                await self._compensate(undo, recorded)
+        return recorded
+
+    def _roll_back(self, undo: Undo) -> None:
+        """Take the files back to before a call; as long as there are no snapshots, say so."""
+        step = undo.step
+        self._session.journal.ride(Undone(step.n, step.index, "not_rolled_back", NO_SNAPSHOT))
+
+    async def _compensate(self, undo: Undo, recorded: Recorded) -> None:
+        """Bring one compensation to its end, and store that; a failed one is no second effect."""
+        session = self._session
+        ended = await self._compensating.compensate(undo, recorded)
+        await session.journal.append(ended).wait()
+        session.emit(
+            CompensationFinished(
+                session_id=session.id,
+                at_ms=session.now_ms(),
+                n=ended.n,
+                index=ended.index,
+                tool=undo.step.tool,
+                state=ended.state,
+                attempts=ended.attempts,
+                error_class=ended.error_class,
+            )
+        )
+        if ended.state in ("failed", "in_doubt"):
+            self._raise_alert(undo, ended)
+
+    def _raise_alert(self, undo: Undo, ended: Undone) -> None:
+        session, step = self._session, undo.step
+        how = "failed" if ended.state == "failed" else "is in doubt"
+        text = (
+            f"session {session.id}: the compensation of call {step.n}.{step.index} {step.tool} "
+            f"{how}: {ended.content[:200]}"
+        )
+        if session.services.alerts.due(f"compensation {step.tool}", text, ALERT_EVERY_S):
+            session.emit(AlertRaised(session_id=session.id, at_ms=session.now_ms(), text=text))
