@@ -4,7 +4,8 @@ This room owns the stored form of everything and the rules of what may be writte
 nothing about a session: it keeps records, refuses stale writers, and says what it cannot read.
 Files depend downward in this order: decisions · records · base · evolution, encoding · rules · memory ·
 sqlite_schema, sqlite_rows, sqlite_pack, sqlite_batch, sqlite_inbox, sqlite_write, sqlite · open.
-``liveness`` stands alone.
+``liveness`` stands alone,
+and so does ``workspace``: snapshots of working directories.
 """
 
 from .base import Store
