@@ -102,7 +102,9 @@ class Pruner:
     ) -> Trouble:
         per_char = measured.tokens_per_char
         floor = (plan.floor + measured.overhead) * per_char
-        limit = (room_for(directive, measured) + measured.overhead) * per_char
+        limit: float | None = directive.limit
+        if limit is None or directive.fits_share is None:
+            limit = (room_for(directive, measured) + measured.overhead) * per_char
         prunes = self._session.state.prunes
         return Trouble(
             reason="context",

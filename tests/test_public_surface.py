@@ -54,8 +54,8 @@ current declared_failure read_rules tool CheckpointUnknown Fenced SessionDamaged
 SessionUnknown StoreError StoreFailed StoreUnusable
 """
 ACTORS = """
-AlertRaised AssistantMessage BreakerClosed BreakerHalfOpen BreakerOpened BudgetSoft CallFinished CallLate CallStarted CallStuck
-CheckpointStored Event EventsDropped Message MessageReceived ModelAnswered ModelAsked
+AlertRaised AssistantMessage BreakerClosed BreakerHalfOpen BreakerOpened BudgetSoft CallFinished CallLate CallProbed CallStarted CallStuck
+CheckpointStored ConversationPruned Event EventsDropped Message MessageReceived ModelAnswered ModelAsked
 ModelPiece ModelSuperseded NoteMessage RetryScheduled SessionCompleted SessionHandedOver SessionParked SessionRestarted
 SessionResumed SessionStarted SessionStopped SessionWoken StepFacts ToolCall
 ToolMessage ToolSchema TrajectoryFellBack TrajectoryRestarted UpstreamHeld Usage UserMessage event_to_data
