@@ -1,6 +1,6 @@
 """What one answer of `classify` costs, in microseconds, over the labelled errors.
 
-    python benchmarks/classify.py [--rounds 7] [--json]
+    python -m benchmarks classify [--rounds 7] [--json]
 
 Every error is classified in turn, round after round; its figure is the best of its rounds, so that
 other work on the machine does not count. Live exceptions are measured beside their stored forms:

@@ -371,7 +371,7 @@ invalid_argument no :: invalid |missing |malformed|out of range|too long|too sho
 bug no :: null pointer|nullpointer|method not found|not implemented|class cast|index out
     |parse error|json error|idempoten
 """,
-    "code",
+    "a code's words",
 )
 
 

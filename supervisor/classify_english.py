@@ -18,8 +18,8 @@ bug maybe :: nullpointerexception|null pointer|nil pointer|nullreferenceexceptio
     |cannot set propert|is not iterable|segmentation fault|core dumped|unhandled exception
     |uncaught exception
     |/ by zero|divide by zero|division by zero|integer divide|nosuchmethoderror|noclassdeffound|classnotfoundexception|assertion failed|has no attribute|object reference not set|unboundlocalerror|goroutine |object is not subscriptable|object is not callable|positional argument|unexpected keyword argument|numberformatexception|concurrentmodificationexception|beancreationexception|unsupportedoperationexception|unrecognized selector|php fatal error|uncaught error|on a null|call to undefined|undefined offset|undefined array key|undefined variable|undefined local variable|undefined method|nomethoderror|unexpected nil|unexpected token|call to a member function|unable to cast object|unwrap()|not implemented yet|todo:
-bug maybe :: /\\b(?:typeerror|keyerror|indexerror|attributeerror|nameerror|referenceerror|zerodivisionerror|assertionerror|illegalstateexception|arithmeticexception|illegalargumentexception|invalidcastexception|indexoutofrangeexception|argumentnullexception|undefined index)\\b/
-bug maybe :: /^panic: |\\bpanic: runtime|\\bpanicked at|index out of range \\[|runtime error: |list index out of range|string index out of range/
+bug maybe :: error|exception|undefined index & /\\b(?:typeerror|keyerror|indexerror|attributeerror|nameerror|referenceerror|zerodivisionerror|assertionerror|illegalstateexception|arithmeticexception|illegalargumentexception|invalidcastexception|indexoutofrangeexception|argumentnullexception|undefined index)\\b/
+bug maybe :: panic|index out of range|runtime error & /^panic: |\\bpanic: runtime|\\bpanicked at|index out of range \\[|runtime error: |list index out of range|string index out of range/
 bug no :: tool_use|tool_calls|tool_call_id|tool_result|tool call|function call|functioncall
     |tool messages|tool message & must be followed|without|must be a response|corresponding
     |immediately after|not have response|did not have|unexpected|do not match|comes immediately
@@ -62,7 +62,7 @@ transient no :: <restart|<rollout|<failover|<upgrade|<migration|<reboot|<rebuild
     |ongoing|under way|underway
 transient no :: being rebuilt|is rebuilding|being reindexed|is reindexing|<draining|concurrent transaction
     |concurrently modified|replica lag|replication lag
-transient no :: /\\b(?:obtain|acquire|get|borrow|check ?out) (?:a |an )?(?:\\w+ ){0,2}connection\\b/ & could not
+transient no :: connection & /\\b(?:obtain|acquire|get|borrow|check ?out) (?:a |an )?(?:\\w+ ){0,2}connection\\b/ & could not
     |cannot|unable|failed|within
 transient no :: lock wait timeout|deadlock|could not serialize|serialization failure
     |database is locked|table is locked|database table is locked|lock contention
@@ -164,9 +164,9 @@ content_refused no :: classified as|depicts|contains|promotes & <hate|violen|nud
     |self-harm|weapon
 content_refused no :: nudity|nude|gore|personal data|personal information|<pii>|weapons|extremis|hateful
     & withheld|rejected|blocked|detected|filtered|removed|suppressed|redacted & !order|shipment|export
-content_refused no :: /\\b(?:i can(?:'|\u2019)?t|i cannot|i(?:'|\u2019)m unable to|i am unable to|i won(?:'|\u2019)t|i(?:'|\u2019)m not able to|i am not able to|i(?:'|\u2019)m sorry, but i|sorry, i can(?:'|\u2019)t|model cannot|assistant cannot|model can(?:'|\u2019)t) (?:can't |cannot |can\u2019t )?(?:help|assist|share|provide|comply|generate|create|write|answer|do that|discuss|engage|fulfill|continue|produce|disclose|reveal|support|process|with|offer|give)/
+content_refused no :: i can|unable to|i won|not able to|sorry|model can|assistant can & /\\b(?:i can(?:'|\u2019)?t|i cannot|i(?:'|\u2019)m unable to|i am unable to|i won(?:'|\u2019)t|i(?:'|\u2019)m not able to|i am not able to|i(?:'|\u2019)m sorry, but i|sorry, i can(?:'|\u2019)t|model cannot|assistant cannot|model can(?:'|\u2019)t) (?:can't |cannot |can\u2019t )?(?:help|assist|share|provide|comply|generate|create|write|answer|do that|discuss|engage|fulfill|continue|produce|disclose|reveal|support|process|with|offer|give)/
 # stopped on purpose: our run, not the customer's order
-cancelled maybe :: /\\bjob \\d+\\b.* cancell?ed/
+cancelled maybe :: <job & /\\bjob \\d+\\b.* cancell?ed/
 business_rejected no :: <order|<payment|<policy|<booking|<subscription|<contract|<invoice
     |<appointment|<reservation|<shipment|<flight|<purchase|<transaction|<ticket|<trip|<event>
     |<meeting|<plan>|<membership|<customer|<payer|<delivery|<claim|<loan & cancelled|canceled
@@ -188,7 +188,7 @@ cancelled maybe :: aborterror|operation was aborted|operation aborted|request wa
     |execution canceled|execution aborted|was interrupted|interrupted system call|sigterm|sigint
     |received termination|requested cancellation|cancellation requested|cancellation token
     |cancelled: |canceled: |shutdown requested|manually stopped|stop requested|was stopped by
-cancelled maybe :: /\\b(?:killed|stopped|aborted|terminated|cancell?ed|interrupted|halted|ended) by (?:an? |the )?(?:user|admin\\w*|operator|supervisor|owner|manager)\\b/
+cancelled maybe :: killed|stopped|aborted|terminated|cancel|interrupted|halted|ended & /\\b(?:killed|stopped|aborted|terminated|cancell?ed|interrupted|halted|ended) by (?:an? |the )?(?:user|admin\\w*|operator|supervisor|owner|manager)\\b/
     & !order|booking|subscription|contract|membership|auction|listing|trading
 cancelled maybe :: on request of|at the request of|on the request of|upon request of & halted|stopped|aborted
     |ended|interrupted|killed & operator|<user|admin|owner
@@ -228,7 +228,7 @@ in_doubt_timeout maybe :: read timed out|readtimeout|read timeout|deadline excee
     |response was truncated|truncated response|rst_stream|stream terminated|no reply
     |no answer from|did not reply|not reply in time|did not answer|not answer in time|was dropped
     |dropped before|respond in time|server hung up|empty reply
-in_doubt_timeout maybe :: /: eof$|: unexpected eof|\\beof\\b.*(?:read|body|response)/
+in_doubt_timeout maybe :: eof & /: eof$|: unexpected eof|\\beof\\b.*(?:read|body|response)/
 invalid_argument no :: waiting for locator|waiting for selector|waiting for element
     |element not found|no such element
 invalid_argument no :: timeout & must be|invalid|parameter|argument|value|out of range
@@ -272,7 +272,7 @@ permission_denied no :: consent & admin|tenant|oauth
 permission_denied no :: switched off by|sso is|single sign-on|no payment method|may only read|read-only user
     |your seat|your licence|your license|not been set up|never been set up|not set up|not belong to this
     & !customer|<order|<cart
-permission_denied no :: /^only (?!one|the|new)(?:\\w+ ){1,2}(?:may|can|are allowed to) /
+permission_denied no :: only & /^only (?!one|the|new)(?:\\w+ ){1,2}(?:may|can|are allowed to) /
 permission_denied no :: <lacks|<lacking|<without & <role|permission|<scope|<right|<grant
 permission_denied no :: <edition|<tier>|professional|enterprise|premium & only|available in|available on
     |requires|upgrade|not included|not part of & !order|customer|member|product|item
@@ -306,7 +306,8 @@ permission_denied no :: spending limit|spend limit|spending cap|spend cap|budget
     & !per minute|slow down|customer|payer|buyer|wallet|cardholder
 permission_denied no :: credits|<credit> & <plan|used up|used all|exhausted|depleted|ran out
     |run out & !customer|order
-permission_denied no :: /\\b(?:accounts?|users?|organi[sz]ation|tenant|workspace|project|app|application|key|merchant|client|service)\\b/
+permission_denied no :: suspended|disabled|deactivated|locked|active|activated|banned|frozen
+    |restricted|terminated|blocked & /\\b(?:accounts?|users?|organi[sz]ation|tenant|workspace|project|app|application|key|merchant|client|service)\\b/
     & /\\b(?:suspended|disabled|deactivated|locked|not active|inactive|not activated|banned|frozen|restricted|terminated|blocked)\\b/
     & !order|<customer|user is blocked by|blocked by the user|period|employee
 business_rejected no :: daily|weekly|monthly|per day|single & transfer|withdraw|purchase|payment
@@ -335,8 +336,8 @@ permission_denied no :: bandwidth|storage|disk|<space & quota|limit exceeded|exc
     & !per request|file too|body
 rate_limited no :: exceeded quota|quota exceeded|quota has been|over quota|out of quota
     |quota is exhausted|quota exhausted
-rate_limited no :: /\\bquotas?\\b/ & !been modified
-permission_denied no :: /exceed(?:s|ed)? (?:your|the) (?:\\w+ )?(?:account|droplet|instance|seat|plan|project|usage|v?cpu|core|resource|node|server|volume) limit/
+rate_limited no :: quota & /\\bquotas?\\b/ & !been modified
+permission_denied no :: exceed & /exceed(?:s|ed)? (?:your|the) (?:\\w+ )?(?:account|droplet|instance|seat|plan|project|usage|v?cpu|core|resource|node|server|volume) limit/
 permission_denied no :: your account|the account & pending|under review|being reviewed|not yet approved|delinquent|verification
 permission_denied no :: timestamp|recvwindow|clock & outside|ahead|behind|skew|drift|too old
 rate_limited no :: complexity|query cost|request weight & budget|exceed|limit|exhausted|used
@@ -351,7 +352,7 @@ rate_limited no :: flowexception|rate limit|rate-limit|ratelimit|rate_limit|rate
     |flow control|requests exceeded|hourly limit|minute limit|limit reached|limit has been reached
     |limit exceeded, try|<burst|ban will last|retry shortly|back off|cool down|cooldown
     |wait a moment between|in a short period & !per customer|withdraw
-rate_limited no :: /\\btoo many (?:\\w+ ){0,2}(?:attempts|tries|retries|logins|calls|requests|messages|hits)\\b/
+rate_limited no :: too many & /\\btoo many (?:\\w+ ){0,2}(?:attempts|tries|retries|logins|calls|requests|messages|hits)\\b/
 rate_limited no :: too often|space out|hourly cap|cap reached, resets & !failed
 rate_limited no :: <qps>|<rpm>|<tpm>|<tps>
 # rules and states of the business
@@ -376,7 +377,7 @@ business_rejected no :: <lesson|<class>|<course|<shift|<flight|<room>|<session|<
 business_rejected no :: asked not to|do not contact|not to be contacted|used up by|would breach|breaches the
     |quarantin|prerequisite|double-booked|not accepted for|not accepted here|free minimum|minimum of
     |in the workshop|under repair & !cpu|memory
-business_rejected no :: /\\b(?:requested|issued|received|used|refunded|claimed|submitted|reported|paid|booked) (?:before|earlier|previously|twice)\\b/
+business_rejected no :: before|earlier|previously|twice & /\\b(?:requested|issued|received|used|refunded|claimed|submitted|reported|paid|booked) (?:before|earlier|previously|twice)\\b/
 business_rejected no :: <only & <left|remaining|available|in stock & !in the|on the|available in|available to|available on
 business_rejected no :: insufficient|not enough|exceeds available|out of|no more|unavailable
     |no remaining|exceeds remaining|exceeds the available|lack of|zero & <stock|inventory|<seats
@@ -400,10 +401,11 @@ business_rejected no :: sold out|out of stock|in stock|on backorder|backordered|
     |spending rule|limit per customer|per customer|per household|per order|per person|per guest
     |per passenger|per employee|per account|over budget|exceeds budget|exceeds the budget
     |budget exceeded|budget is used up|delisted & !api
-business_rejected no :: /\\balready (?:been )?(?:shipped|cancell?ed|closed|paid|processed|exists?|refunded|settled|approved|rejected|completed|submitted|registered|used|taken|in use|booked|redeemed|merged|archived|deleted|captured|confirmed|assigned|sent|delivered|signed|expired|started|finished|reserved|published|released|reported|done|active|enrolled|invited|member|a member|subscribed|posted|voided|filled|executed|issued|locked|matched|pending|open|running|reversed|claimed|invoiced|resolved|terminated|accepted|activated|transferred|scheduled|dispatched|departed|checked in|has a|have a|a list member|a \\w+ member|returned|billed|reimbursed|received|picked|packed|allocated|reconciled|frozen|has an|linked|associated|attached|requested|replaced|been)/
-business_rejected no :: /\\b(?:used|paid|shipped|redeemed|booked|cancell?ed|closed|approved|refunded|taken|sold|signed|sent|submitted|claimed) already\\b/
-business_rejected no :: /\\b(?:taken|claimed|booked|reserved|occupied|checked out|held|assigned) (?:by|to) (?:some|any|an)(?:body|one|other)|checked out (?:by|to)|(?:taken|claimed|booked|reserved|occupied) by\\b/
-business_rejected no :: /\\bmust (?:first )?be (?:\\w+ly )?(?:paid|settled|approved|signed|confirmed|completed|closed|returned|verified|released|cleared|cancell?ed|delivered|shipped|invoiced|refunded|accepted|countersigned)\\b/
+business_rejected no :: already & /\\balready (?:been )?(?:shipped|cancell?ed|closed|paid|processed|exists?|refunded|settled|approved|rejected|completed|submitted|registered|used|taken|in use|booked|redeemed|merged|archived|deleted|captured|confirmed|assigned|sent|delivered|signed|expired|started|finished|reserved|published|released|reported|done|active|enrolled|invited|member|a member|subscribed|posted|voided|filled|executed|issued|locked|matched|pending|open|running|reversed|claimed|invoiced|resolved|terminated|accepted|activated|transferred|scheduled|dispatched|departed|checked in|has a|have a|a list member|a \\w+ member|returned|billed|reimbursed|received|picked|packed|allocated|reconciled|frozen|has an|linked|associated|attached|requested|replaced|been)/
+business_rejected no :: already & /\\b(?:used|paid|shipped|redeemed|booked|cancell?ed|closed|approved|refunded|taken|sold|signed|sent|submitted|claimed) already\\b/
+business_rejected no :: by some|by any|by another|checked out|taken by|claimed by|booked by|reserved by
+    |occupied by|to some|to any|to another & /\\b(?:taken|claimed|booked|reserved|occupied|checked out|held|assigned) (?:by|to) (?:some|any|an)(?:body|one|other)|checked out (?:by|to)|(?:taken|claimed|booked|reserved|occupied) by\\b/
+business_rejected no :: must & /\\bmust (?:first )?be (?:\\w+ly )?(?:paid|settled|approved|signed|confirmed|completed|closed|returned|verified|released|cleared|cancell?ed|delivered|shipped|invoiced|refunded|accepted|countersigned)\\b/
 business_rejected no :: <state>|<status> & current|wrong state|invalid state|wrong status
     |invalid status|in its|not in|cannot be|must be in|while|does not allow|not allow|incompatible
     |unexpected|illegal|transition|only & !http status|status code|status of the request
@@ -432,8 +434,8 @@ business_rejected no :: outside & hours|area|zone|range of service|coverage|deli
 business_rejected no :: coupon|voucher|<offer|<quote>|promotion|discount|<promo|contract|<card>
     |passport|warranty|membership|gift card|visa & expired|not applicable|not valid
     |cannot be combined|been used|invalid for|limit|not yet active|revoked
-business_rejected no :: /\\b(?:does not|doesn't|do not|don't|will not|won't|cannot|can't) (?:deliver|ship|sell|serve|accept|buy|insure|lend|trade|operate|fly|cover)\\b/ & !parameter|argument|<field
-business_rejected no :: /\\b(?:maximum|max|limit) (?:number )?of \\d+ (?:active|open|concurrent|pending|unpaid|simultaneous)\\b/ & !request|connection|session|call|thread
+business_rejected no :: deliver|ship|sell|serve|accept|buy|insure|lend|trade|operate|fly|cover & /\\b(?:does not|doesn't|do not|don't|will not|won't|cannot|can't) (?:deliver|ship|sell|serve|accept|buy|insure|lend|trade|operate|fly|cover)\\b/ & !parameter|argument|<field
+business_rejected no :: active|open|concurrent|pending|unpaid|simultaneous & /\\b(?:maximum|max|limit) (?:number )?of \\d+ (?:active|open|concurrent|pending|unpaid|simultaneous)\\b/ & !request|connection|session|call|thread
 business_rejected no :: stocktak|inventory count|cycle count|audit in progress|under audit
 business_rejected no :: cannot|can not|can't|could not|may not|must not|not allowed|not be
     |unable to|not possible|is not|only be|no longer & cancel|refund|return|modif|delete|change
@@ -481,14 +483,14 @@ transient maybe :: upstream error|bad gateway|internal server error from upstrea
     |encountered an issue|leader|election|not primary|no instances available|no provider|can retry
     |please retry & !<invalid|<must
 # it failed, and no more
-unknown maybe :: /^(?:error: )?unknown(?: error| exception)?\\.?$/
+unknown maybe :: unknown & /^(?:error: )?unknown(?: error| exception)?\\.?$/
 unknown maybe :: unknown error|unexpected error|internal error|an error occurred|error occurred
     |something went wrong|unknown exception|unknown failure|operation failed|request failed
     |processing failed|please contact|contact support|contact administrator & !unknown error code
     |<invalid|parameter|argument
 # the arguments
 invalid_argument no :: must specify|must provide|must supply|must include|need to specify|failed validation|validation error|contain a valid|valid address
-invalid_argument no :: /\\bno [\\w ]{1,30} (?:found|called|named|matched|matches|with (?:id|number|name|code))\\b/
+invalid_argument no :: found|called|named|matched|matches|with & /\\bno [\\w ]{1,30} (?:found|called|named|matched|matches|with (?:id|number|name|code))\\b/
 invalid_argument no :: could not be located|cannot be located|cannot interpret|could not interpret|checksum|check digit
     |only digits|only letters|longer than|shorter than|not a property|not an attribute|please give
     |share that name|same name|give either
@@ -512,5 +514,5 @@ invalid_argument no :: please specify|please provide|did you mean|not found|no s
     |unexpected property|unexpected field|unexpected key|unexpected argument|unexpected parameter
     |unexpected value|unexpected type|unexpected character
 """,
-    "words",
+    "English words",
 )

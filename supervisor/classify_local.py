@@ -5,7 +5,7 @@ from typing import Any
 
 from .classify_codes import of_code
 from .classify_evidence import Evidence
-from .classify_phrases import Verdict, parse_rules, parse_verdict
+from .classify_phrases import Verdict, first, parse_rules, parse_verdict
 from .classify_proto import reason, status_details
 from .classify_tables import (
     CURL,
@@ -126,9 +126,8 @@ def of_grpc(evidence: Evidence) -> Verdict | None:
     found = GRPC.get(key)
     if key != "ok" and (told := _reason(evidence)) is not None:
         return told
-    for rule in _GRPC_WORDS.get(key, ()):
-        if rule.holds(details):
-            return rule.verdict
+    if (said := first(_GRPC_WORDS.get(key, ()), details)) is not None:
+        return said
     told = of_words(details) if key in ("unknown", "internal", "unavailable") else None
     weaker = (_C.TRANSIENT, _C.RATE_LIMITED, _C.INVALID_ARGUMENT)
     if told is not None and told.error_class not in weaker:
@@ -192,11 +191,8 @@ cancelled no :: user request
 
 
 def _sqlstate(state: str, message: str) -> Verdict | None:
-    if state == "57014":
-        lower = message.lower()
-        for rule in _CANCELED:
-            if rule.holds(lower):
-                return rule.verdict
+    if state == "57014" and (said := first(_CANCELED, message.lower())) is not None:
+        return said
     found = SQLSTATE.get(state.lower()) or SQLSTATE.get(state[:2].lower())
     if found is None or found.error_class is _C.UNKNOWN:
         told = of_words(message)
@@ -224,10 +220,7 @@ def _sqlite(name: str, message: str) -> Verdict | None:
     found = SQLITE.get(name.lower().replace("_", "")) if name else None
     if found is not None and name not in ("SQLITE_ERROR", "SQLITE_CONSTRAINT"):
         return found
-    for rule in _SQLITE_WORDS:
-        if rule.holds(message):
-            return rule.verdict
-    return found
+    return first(_SQLITE_WORDS, message) or found
 
 
 _REDIS_WORDS = parse_rules(
@@ -271,8 +264,7 @@ def _redis(evidence: Evidence) -> Verdict | None:
         "pubsuberror": REDIS["execabort"],
         "watcherror": parse_verdict("transient no", "a watched key was changed"),
     }.get(evidence.names[0])
-    lower = message.lower()
-    return found or next((rule.verdict for rule in _REDIS_WORDS if rule.holds(lower)), None)
+    return found or first(_REDIS_WORDS, message.lower())
 
 
 def _postgres(evidence: Evidence) -> Verdict | None:
@@ -323,10 +315,8 @@ def of_mail(evidence: Evidence) -> Verdict | None:
 
 
 def _smtp(code: int, text: str) -> Verdict:
-    lower = text.lower()
-    for rule in _SMTP_WORDS:
-        if rule.holds(lower):
-            return rule.verdict
+    if (said := first(_SMTP_WORDS, text.lower())) is not None:
+        return said
     found = _ENHANCED.search(text)
     subject, detail = (int(found[2]), int(found[3])) if found else (0, 0)
     if code < 500:

@@ -19,7 +19,10 @@ from .errors import ErrorClass, MayHaveExecuted
 
 
 class Verdict(NamedTuple):
-    """What one rule says: the class, whether the call may have run, and by what it was concluded."""
+    """What one rule says: the class, whether the call may have run, and by what it was concluded.
+
+    ``why`` names the source, and for words the phrase that was met.
+    """
 
     error_class: ErrorClass
     executed: MayHaveExecuted
@@ -43,6 +46,32 @@ class Term(NamedTuple):
                 return self.wanted
         return not self.wanted
 
+    def met_by(self, text: str) -> str:
+        """What of a text met the condition, in the rule's own words: the text may hold a secret."""
+        if self.pattern is not None:
+            found, source = self.pattern.search(text), self.pattern.pattern
+            return "" if found is None else _own_words(found[0], source)
+        for word in self.words:
+            if word in text and (word not in self.bounded or self.bounded[word].search(text)):
+                return word.strip()
+        return ""
+
+
+_PARTS = re.compile(r"[a-z']+|[^\sa-z']")
+_LEFT_OUT = re.compile(r"…(?: ?…)*")
+
+
+def _own_words(matched: str, source: str) -> str:
+    """A matched text, with all that the pattern does not say itself left out."""
+
+    def own(part: re.Match[str]) -> str:
+        return part[0] if part[0].isalpha() and part[0] in source else "…"
+
+    return _LEFT_OUT.sub("…", _PARTS.sub(own, matched[:_MATCH_MAX]))
+
+
+_MATCH_MAX = 200
+
 
 class Rule(NamedTuple):
     """A phrase and what it stands for."""
@@ -53,6 +82,13 @@ class Rule(NamedTuple):
     def holds(self, text: str) -> bool:
         """Whether every term holds."""
         return all_hold(self.terms, text)
+
+    def told(self, text: str) -> Verdict:
+        """The verdict on a text for which the rule holds, with the words that met it."""
+        found = dict.fromkeys(term.met_by(text) for term in self.terms if term.wanted)
+        shown = [f'"{each}"' for each in found if sum(each in other for other in found) == 1]
+        error_class, executed, family = self.verdict
+        return Verdict(error_class, executed, f"{family} {' + '.join(shown)}" if shown else family)
 
 
 class RuleBook:
@@ -91,7 +127,7 @@ class RuleBook:
             rule = self.rules[number]
             terms = rule.terms[1:] if number in met else rule.terms
             if all_hold(terms, text):
-                return rule.verdict
+                return rule.told(text)
         return None
 
 
@@ -166,7 +202,7 @@ def _rule(line: str, family: str) -> Rule:
     head, separator, phrase = line.partition(" :: ")
     if not separator:
         raise ValueError(f"not a rule: {line!r}")
-    return Rule(parse_verdict(head, f"{family}: {phrase}"), parse_phrase(phrase))
+    return Rule(parse_verdict(head, family), parse_phrase(phrase))
 
 
 def parse_verdict(head: str, why: str) -> Verdict:
@@ -189,7 +225,7 @@ def first(rules: Iterable[Rule], text: str) -> Verdict | None:
     """The verdict of the first rule that holds."""
     for rule in rules:
         if rule.holds(text):
-            return rule.verdict
+            return rule.told(text)
     return None
 
 

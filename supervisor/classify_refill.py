@@ -6,7 +6,7 @@ from .classify_waits import received, stated_wait
 from .errors import ErrorClass
 
 _ONE_REQUEST = parse_rules(
-    "context_overflow no :: request too large|too large for & token|tpm|per min", "words"
+    "context_overflow no :: request too large|too large for & token|tpm|per min", "one request"
 )
 _MONEY = parse_rules(
     """
@@ -25,7 +25,7 @@ permission_denied no :: billing|upgrade your plan|contact sales|check your plan|
 permission_denied no :: per day|perday|daily|daily limit
     |/ month|/month|/ day|/day|a month|each month|per month|permonth|monthly|per week|weekly|24 hours|每日|每天|当日|当天|今日|单日|每月|当月|本月|日调用|日限 & !per minute|perminute|每分钟|每秒|per second
 """,
-    "a long window without a stated wait",
+    "no stated wait for a window of days:",
 )
 
 

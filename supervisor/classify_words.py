@@ -10,7 +10,7 @@ from .classify_tables import ERRNO, NAMES, STATUS
 from .errors import ErrorClass
 
 TEXT_MAX = 4_000
-ENGLISH = RuleBook(_EN, 4)
+ENGLISH = RuleBook(_EN, 3)
 CHINESE = RuleBook(_ZH, 2)
 _TAIL = 1_500
 

@@ -229,3 +229,32 @@ def test_rules_of_the_user_reach_the_command() -> None:
     out = io.StringIO()
     classify_lines([line], out, io.StringIO(), own)
     assert json.loads(out.getvalue())["class"] == "bug"
+
+
+# ---------------------------------------------------------------- evidence
+
+
+@pytest.mark.parametrize(
+    ("text", "evidence"),
+    [
+        ("Insufficient stock for A-17", 'English words "insufficient" + "stock"'),
+        ("Too many zealous attempts", 'English words "too many … attempts"'),
+        ("job 4711 of hunter2 was cancelled", 'English words "job …"'),
+        ("可用库存不足", 'Chinese words "库存" + "不足"'),
+        ("同一客户最多2份", 'Chinese words "同一…最多"'),
+        ("the gnomes are on strike", "nothing known"),
+    ],
+)
+def test_evidence_is_what_was_met_in_the_rules_own_words(text: str, evidence: str) -> None:
+    """What the text says besides may be a secret."""
+    assert classify({"form": "text", "text": text}).evidence == (evidence,)
+
+
+def test_evidence_names_where_it_is_from() -> None:
+    assert classify(http(400, {"code": "STOCK_SOLD_OUT_X"})).evidence == (
+        'a code\'s words "stock"',
+    )
+    assert classify(http(429, {"error": {"code": "rate_limit_exceeded"}})).evidence == (
+        "code rate_limit_exceeded",
+    )
+    assert classify(http(503, "")).evidence == ("status 503",)
