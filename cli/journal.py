@@ -6,9 +6,12 @@ from typing import Any, assert_never
 import msgspec
 
 from ..actors.wording import when
+from ..actors.findings import line_of
 from ..stores.records import (
     Answered,
+    Audited,
     Booked,
+    Decided,
     Ended,
     FellBack,
     Frozen,
@@ -57,14 +60,22 @@ def _colour(entry: JournalEntry) -> Colour | None:
             return _STATE_COLOURS.get(entry.state)
         case Ended():
             return status_colour(entry.status)
-        case Retried() | Late() | Restarted() | Pruned() | FellBack():
+        case Retried() | Late() | Restarted() | Pruned() | FellBack() | Audited():
             return "yellow"
+        case Decided():
+            return _decided_colour(entry)
+        case Audited():
+            return "; ".join(line_of(each) for each in entry.findings)
         case Unwinding() | Undoing() | Undone() | Frozen():
             return undo_colour(entry)
         case Noted() | Booked() | Opened() | Progressed() | Parked() | Woken():
             return "grey"
         case _:
             return None
+
+
+def _decided_colour(entry: Decided) -> Colour:
+    return "red" if entry.problem else "yellow"
 
 
 def entry_words(entry: JournalEntry) -> str:
@@ -86,6 +97,8 @@ def entry_words(entry: JournalEntry) -> str:
             return _resulted(entry)
         case Late():
             return f"{entry.n}.{entry.index} {entry.state}: {entry.content}"
+        case Decided():
+            return decided_words(entry)
         case Retried():
             return _retried(entry)
         case Ended():
@@ -104,6 +117,20 @@ def entry_words(entry: JournalEntry) -> str:
             return f"{duration(spent.seconds)}, {amount(spent.tokens)} tokens so far"
         case _:
             assert_never(entry)
+
+
+def decided_words(entry: Decided) -> str:
+    """Return who decided what and when, and why it changed nothing where that is so."""
+    said = entry.decision
+    what = said.option if said is not None else "a decision"
+    if said is not None and said.args is not None:
+        what += f" with {said.args}"
+    if said is not None and said.result:
+        what += f": {said.result}"
+    subject = entry.about.rpartition("#")[0]
+    who = f"{entry.by or 'somebody'}, {when(entry.at_ms)}"
+    problem = f" (changed nothing: {entry.problem})" if entry.problem else ""
+    return f"{subject} {what} ({who}){problem}"
 
 
 def pruned_words(entry: Pruned) -> str:

@@ -12,6 +12,7 @@ from msgspec import Struct
 
 from ..actors.events import (
     AlertRaised,
+    AuditMismatch,
     BreakerClosed,
     BreakerHalfOpen,
     BreakerOpened,
@@ -25,6 +26,7 @@ from ..actors.events import (
     CompensationFinished,
     CompensationStarted,
     ConversationPruned,
+    DecisionTaken,
     Event,
     EventsDropped,
     MessageReceived,
@@ -71,6 +73,8 @@ def event_words(event: Event) -> tuple[str, Colour | None] | None:
             return f"checkpoint {event.counter} stored", "grey"
         case MessageReceived():
             return f"user: {event.text}", "bold"
+        case DecisionTaken():
+            return _decision_words(event)
         case SessionStarted() | SessionResumed() | SessionRestarted():
             return _session_words(event)
         case SessionParked() | SessionWoken():
@@ -80,6 +84,8 @@ def event_words(event: Event) -> tuple[str, Colour | None] | None:
             return f"conversation pruned from {sizes} ({event.why}, {event.by})", "yellow"
         case SessionUnwinding() | SessionFrozen() | CompensationStarted() | CompensationFinished():
             return undo_event_words(event)
+        case AuditMismatch():
+            return f"the answer is not what was done: {'; '.join(event.findings)}", "red"
         case TrajectoryRestarted() | TrajectoryFellBack():
             return _planning_words(event)
         case SessionCompleted():
@@ -123,6 +129,13 @@ def _call_words(
                 words += f" ({event.error_class})"
             took = f" in {duration(event.elapsed_s)}" if event.elapsed_s else ""
             return f"{name} {words}{took}", None if event.state == "succeeded" else "red"
+
+
+def _decision_words(event: DecisionTaken) -> tuple[str, Colour | None]:
+    said = f"{event.by or 'somebody'} decided about {event.about.rpartition('#')[0]}: {event.what}"
+    if event.problem:
+        return f"{said}, which changed nothing: {event.problem}", "red"
+    return said, "yellow"
 
 
 def _session_words(

@@ -17,6 +17,7 @@ from ..stores.base import Head
 from ..stores.records import (
     Answered,
     CallState,
+    Decided,
     Ended,
     Frozen,
     Intended,
@@ -33,6 +34,7 @@ from ..stores.records import (
     Undone,
     Usage,
 )
+from .journal import decided_words
 from .stored import StoredView
 from .undone import undone_words
 
@@ -115,6 +117,16 @@ class ModelStep(Struct, tag_field="step", tag="model"):
     answered: bool = True
 
 
+class DecisionStep(Struct, frozen=True, tag_field="step", tag="decision"):
+    """A person's decision has reached the session; ``problem`` says why it changed nothing."""
+
+    about: str
+    text: str
+    by: str
+    at_ms: int
+    problem: str
+
+
 class EndStep(Struct, frozen=True, tag_field="step", tag="end"):
     """The session ended here; a later message reopened it if more steps follow.
 
@@ -126,7 +138,7 @@ class EndStep(Struct, frozen=True, tag_field="step", tag="end"):
     frozen: str | None = None
 
 
-Step = UserStep | NoteStep | PruneStep | ModelStep | EndStep
+Step = UserStep | NoteStep | DecisionStep | PruneStep | ModelStep | EndStep
 
 
 class SessionTree(Struct, kw_only=True):
@@ -222,6 +234,10 @@ class _Builder:
                 self.steps.append(PruneStep(n, why, by, summary, len(shortened)))
             case Answered():
                 self._answered(entry)
+            case Decided():
+                text = decided_words(entry)
+                step = DecisionStep(entry.about, text, entry.by, entry.at_ms, entry.problem)
+                self.steps.append(step)
             case Ended(status, outcome):
                 self._give_up_waiting()
                 self.steps.append(EndStep(status, outcome, self.frozen))

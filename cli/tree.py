@@ -8,6 +8,7 @@ from ..actors.budget import LIMITS
 from .answers import outcome_line, outcome_lines, status_colour, status_words
 from .steps import (
     CallStep,
+    DecisionStep,
     EndStep,
     ModelStep,
     NoteStep,
@@ -111,6 +112,9 @@ def _step(step: Step, terminal: Terminal) -> Line:
         case NoteStep():
             said = rounded(step.text) if step.about == "budget" else step.text
             return Line(f"note   {one_line(said)}", colour="grey")
+        case DecisionStep():
+            colour: Colour = "red" if step.problem else "yellow"
+            return Line(f"person {one_line(step.text)}", colour=colour)
         case PruneStep():
             return _prune(step)
         case ModelStep():
