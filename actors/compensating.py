@@ -19,14 +19,14 @@ from ..stores.records import (
     decode_row,
 )
 from ..supervisor.breaker import verdict_of
-from ..supervisor.classify import declared_failure
+from ..supervisor.classify import classify, declared_failure
 from ..supervisor.decide import History, Retry, decide
 from ..supervisor.errors import ErrorClass
 from ..supervisor.failure import Failure, Traits
 from ..supervisor.policy import Policy
 from .companions import Companion
 from .context import CallContext, calling
-from .events import CompensationStarted, RetryScheduled
+from .events import CompensationFinished, CompensationStarted, RetryScheduled
 from .gate import Entered, Held, enter
 from .ledger import CallId
 from .results import render_result
@@ -338,6 +338,34 @@ def shown(value: object, mask: Mask) -> str:
         return clipped(render_result(value, mask=mask).content, CONTENT_CHARS_MAX)
     except Exception as error:  # noqa: BLE001 - an object of the user's that cannot be shown
         return f"(what it returned cannot be shown: {type(error).__name__})"
+
+
+def finished(session_id: str, at_ms: int, tool: str, ended: Undone) -> CompensationFinished:
+    """Return the event that says how a compensation ended."""
+    return CompensationFinished(
+        session_id=session_id,
+        at_ms=at_ms,
+        n=ended.n,
+        index=ended.index,
+        tool=tool,
+        state=ended.state,
+        attempts=ended.attempts,
+        error_class=ended.error_class,
+    )
+
+
+def late_undone(undo: Undo, outcome: LateOutcome, mask: Mask) -> Undone | None:
+    """Return what a body that had been given up says of a compensation in doubt, once it ends."""
+    attempt = outcome.context.attempt if outcome.context is not None else undo.attempts
+    if undo.state != "in_doubt" or attempt != undo.attempts:
+        return None
+    if outcome.error is None:
+        return _ended(undo, "compensated", shown(outcome.value, mask))
+    failure = cleaned(classify(outcome.error), mask)
+    # An error says that the body ended, not that it had no effect before.
+    certain = failure.may_have_executed == "no"
+    state: UndoState = "failed" if certain else "in_doubt"
+    return _ended(undo, state, clipped(failure.message), may_have_run=not certain)
 
 
 def _subject(undo: Undo) -> str:

@@ -15,12 +15,17 @@ from ..stores.records import (
 )
 from .dossier import doubts
 from .model import Message
-from .outcome import DoubtfulCall, Outcome, outcome_from_data
-from .state import SessionState
+from .outcome import DoubtfulCall, EffectEnd, Outcome, UndoneVerdict, outcome_from_data
+from .state import UNFINISHED, SessionState
+from .undo_plan import ends_of, verdict_on
 
 
 class Inspection(Struct, frozen=True, kw_only=True):
-    """Facts about a session: where it stands, what is unresolved, what is waited for."""
+    """Facts about a session: where it stands, what is unresolved, what is waited for.
+
+    ``compensations`` are the effects that were to be undone, and how each stands; ``undone`` says how
+    much of what the session did is undone, ``frozen`` why nothing is.
+    """
 
     session_id: str
     agent: str
@@ -31,6 +36,9 @@ class Inspection(Struct, frozen=True, kw_only=True):
     spent: Spent
     outcome: Outcome | None
     owner: str | None = None
+    compensations: tuple[EffectEnd, ...] = ()
+    undone: UndoneVerdict = "nothing to undo"
+    frozen: str | None = None
 
 
 class ToolRecord(Struct, frozen=True, kw_only=True):
@@ -92,18 +100,28 @@ def inspection(head: Head, state: SessionState, spent: Spent | None = None) -> I
     """Return the facts about a session."""
     outcome = outcome_from_data(state.outcome) if state.outcome is not None else None
     unresolved = tuple(doubts(state))
+    frozen = state.unwound.frozen if state.status not in UNFINISHED else None
+    ends = ends_of(state, {})
     return Inspection(
         session_id=head.session_id,
         agent=head.facts.agent,
         status=state.status,
         checkpoint=state.counter,
         in_doubt=unresolved,
-        questions=tuple(
-            f"did {call.tool} (call {call.n}.{call.index}) take effect?" for call in unresolved
+        questions=(
+            *(f"did {call.tool} (call {call.n}.{call.index}) take effect?" for call in unresolved),
+            *(
+                f"is {undo.step.tool} (call {undo.step.n}.{undo.step.index}) to be compensated "
+                f"by hand, again or not at all? {undo.content}"
+                for undo in state.unwound.open
+            ),
         ),
         spent=spent or state.spent,
         outcome=outcome,
         owner=head.owner,
+        compensations=tuple(each for each in ends if each.standing != "kept"),
+        undone=verdict_on([each for each in ends if each.n >= state.unwound.settled_n]),
+        frozen=None if frozen is None else frozen.why,
     )
 
 

@@ -4,11 +4,13 @@ The result that the model was given stays as it is; the ledger learns the truth,
 told of it in a note.
 """
 
+from collections.abc import Awaitable, Callable
 from functools import partial
 
 from ..stores.records import CallState, Late, Noted
 from ..supervisor import Context
 from ..supervisor.classify import classify
+from .compensating import finished, late_undone
 from .ends import declared
 from .events import CallLate
 from .journal import Blob
@@ -32,18 +34,32 @@ def record_late(sessions: Sessions, outcome: LateOutcome, name: str) -> None:
     if context is None or context.probe:
         return  # what a probe says late, nobody waits for
     if not sessions.pool.closing:
-        job = partial(_store, sessions, context.session_id, context.call, outcome)
+        change = partial(_change_undone if context.undo else _change, context.call, outcome)
+        job = partial(_store, sessions, context.session_id, change)
         sessions.pool.start_aside(f"{context.session_id}.{name}", job)
 
 
 async def _store(
     sessions: Sessions,
     session_id: str,
-    call: CallId,
-    outcome: LateOutcome,
+    change: Callable[[Session], Awaitable[Change]],
     ctx: Context[object],
 ) -> None:
-    await sessions.change(session_id, partial(_change, call, outcome))
+    await sessions.change(session_id, change)
+
+
+async def _change_undone(call: CallId, outcome: LateOutcome, session: Session) -> Change:
+    """Return what to add about a compensation; nothing where its end is known."""
+    undo = session.state.unwound.steps.get(call)
+    entry = None if undo is None else late_undone(undo, outcome, session.services.mask)
+    if undo is None or entry is None:
+        return Change([])
+    session.emit(finished(session.id, session.now_ms(), undo.step.tool, entry))
+    n, index = call
+    how = entry.state.replace("_", " ")
+    text = f"The compensation of call {n}.{index} {undo.step.tool} has ended late: {how}"
+    noted = Noted(session.journal.take_n(), f"{text}: {entry.content}", f"late {n}.{index}")
+    return Change([entry, noted])
 
 
 async def _change(call: CallId, outcome: LateOutcome, session: Session) -> Change:

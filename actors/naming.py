@@ -6,12 +6,13 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import get_args
 
-from ..stores.records import SessionStatus
+from ..stores.records import OnFailure, SessionStatus
 from ..supervisor.errors import UsageError
 
 _SUB_SESSION = re.compile(r"\.\d+\.\d+\Z")
 _ID = re.compile(r"(?=.*[A-Za-z0-9])[A-Za-z0-9._-]{1,200}\Z")
 STATUSES: tuple[SessionStatus, ...] = get_args(SessionStatus)
+ON_FAILURE: tuple[OnFailure, ...] = get_args(OnFailure)
 
 
 def check_id(session_id: str) -> str:
@@ -66,6 +67,18 @@ def check_secrets(secrets: Mapping[str, str] | None) -> dict[str, str]:
             kind = type(value).__name__
             raise UsageError(f"secret {name!r} is of type {kind}; secrets are texts")
     return found
+
+
+def check_on_failure(on_failure: OnFailure) -> OnFailure:
+    """Return what becomes of a session's effects if it fails.
+
+    Raises:
+        UsageError: there is no such way.
+    """
+    if on_failure not in ON_FAILURE:
+        known = ", ".join(ON_FAILURE)
+        raise UsageError(f"on_failure={on_failure!r} is unknown; use one of {known}")
+    return on_failure
 
 
 def check_statuses(

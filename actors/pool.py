@@ -202,8 +202,9 @@ class Pool:
             await session.journal.recover(await self._services.store.head(session.id))
             outcome = session.final
             if outcome is None or not await self._over(session):
-                await Life(session).settle("the session is handed over to a person")
-                outcome = session.handed_over(trouble)
+                life = Life(session)
+                await life.settle("the session is handed over to a person")
+                outcome = await life.unwind(session.handed_over(trouble))
                 await session.end(outcome).wait()
         except Exception as error:  # noqa: BLE001 - whatever fails here, the outcome is told
             unsaved = session.unsaved_text(error)

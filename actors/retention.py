@@ -1,7 +1,8 @@
 """What is kept of a session once it has ended: the conversation, and its last checkpoints exactly.
 
 Given up, and freed: the full texts of large results and the bookkeeping of settled calls before
-the checkpoints that are kept. The messages stay word for word; what is in doubt is kept whole.
+the checkpoints that are kept. The messages stay word for word; what is in doubt, and what may
+still be undone, is kept whole, and of every write that took effect that it did.
 """
 
 import msgspec
@@ -12,11 +13,15 @@ from ..stores.records import (
     Booked,
     Intended,
     JournalEntry,
+    Late,
+    Probed,
     Resulted,
     Retried,
     decode_row,
     encode_row,
 )
+from .ledger import CallId
+from .state import SessionState
 
 ROWS_MIN = 64
 """Sessions with fewer rows are left as they are: rewriting them would free nothing to speak of."""
@@ -35,7 +40,7 @@ def retain(stored: StoredSession, checkpoints_kept: int | None) -> Rewrite | Non
         return None
     cut = next(i for i, row in enumerate(stored.rows) if row.counter >= oldest)
     old, kept = stored.rows[:cut], stored.rows[cut:]
-    rows = [*_packed(old, _doubts(stored.rows)), *kept]
+    rows = [*_packed(old, *_of_account(stored)), *kept]
     return Rewrite(
         session_id=head.session_id,
         epoch=head.epoch,
@@ -46,7 +51,7 @@ def retain(stored: StoredSession, checkpoints_kept: int | None) -> Rewrite | Non
     )
 
 
-def _packed(rows: list[Row], doubts: set[tuple[int, int]]) -> list[Row]:
+def _packed(rows: list[Row], unsettled: set[CallId], effects: set[CallId]) -> list[Row]:
     """Write old rows as few, without what is given up; the last of each keeps its numbers."""
     packed: list[Row] = []
     for start in range(0, len(rows), PACK):
@@ -55,32 +60,43 @@ def _packed(rows: list[Row], doubts: set[tuple[int, int]]) -> list[Row]:
             kept
             for row in group
             for entry in decode_row(row.body)
-            if (kept := _thinned(entry, doubts)) is not None
+            if (kept := _thinned(entry, unsettled, effects)) is not None
         ]
         last = group[-1]
         packed.append(Row(last.seq, last.counter, RECORD_VERSION, encode_row(entries)))
     return packed
 
 
-def _thinned(entry: JournalEntry, doubts: set[tuple[int, int]]) -> JournalEntry | None:
+def _thinned(
+    entry: JournalEntry, unsettled: set[CallId], effects: set[CallId]
+) -> JournalEntry | None:
     match entry:
-        case Booked() | Retried():
+        case Booked() | Retried() | Probed():
             return None
         case Intended(n, index):
-            return entry if (n, index) in doubts else None
-        case Resulted() if (entry.n, entry.index) not in doubts:
+            return entry if (n, index) in unsettled or (n, index) in effects else None
+        case Resulted() if (entry.n, entry.index) not in unsettled:
             return msgspec.structs.replace(entry, blob=None)
         case _:
             return entry
 
 
-def _doubts(rows: list[Row]) -> set[tuple[int, int]]:
-    return {
-        (entry.n, entry.index)
-        for row in rows
-        for entry in decode_row(row.body)
-        if isinstance(entry, Resulted) and entry.state == "in_doubt"
-    }
+def _of_account(stored: StoredSession) -> tuple[set[CallId], set[CallId]]:
+    """Return the calls of which all is kept, and those that took effect.
+
+    All is kept of what was in doubt once, and of effects that may still be undone: they are of
+    nothing yet that has completed.
+    """
+    state = SessionState(stored.head.session_id)
+    unsettled: set[CallId] = set()
+    for row in stored.rows:
+        for entry in decode_row(row.body):
+            state.apply(entry)
+            if isinstance(entry, Resulted) and entry.state == "in_doubt":
+                unsettled.add((entry.n, entry.index))
+    effects = set(state.effects)
+    unsettled |= {call for call in effects if call[0] >= state.unwound.settled_n}
+    return unsettled, effects
 
 
 def _blobs(rows: list[Row]) -> set[str]:
@@ -88,5 +104,5 @@ def _blobs(rows: list[Row]) -> set[str]:
         entry.blob
         for row in rows
         for entry in decode_row(row.body)
-        if isinstance(entry, Resulted) and entry.blob is not None
+        if isinstance(entry, Resulted | Late) and entry.blob is not None
     }

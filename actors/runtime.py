@@ -29,7 +29,7 @@ from ..stores.base import (
 )
 from ..stores.liveness import owner_id
 from ..stores.open import open_store
-from ..stores.records import SessionStatus
+from ..stores.records import OnFailure, SessionStatus
 from ..supervisor import (
     ChildSpec,
     DynamicSpec,
@@ -57,7 +57,14 @@ from .handle import SessionHandle
 from .inbox import Inbox
 from .keeper import Keeper
 from .late import record_late
-from .naming import check_folder, check_id, check_own_id, check_secrets, check_statuses
+from .naming import (
+    check_folder,
+    check_id,
+    check_on_failure,
+    check_own_id,
+    check_secrets,
+    check_statuses,
+)
 from .outcome import Outcome
 from .ownership import LEASE_S, Ownership, check_lease
 from .pool import Pool
@@ -298,6 +305,7 @@ class Runtime:
         group: str | None = None,
         tenant: str | None = None,
         working_directory: str | Path | None = None,
+        on_failure: OnFailure = "undo",
     ) -> SessionHandle:
         """Start a session; it is durable when this returns.
 
@@ -309,9 +317,12 @@ class Runtime:
             parent: an active session within whose limits it lives and with which it is cancelled.
             group, tenant: whose budget it shares.
             working_directory: where its file and shell tools work; None: the process's own.
+            on_failure: what becomes of its effects if it ends other than completed: ``undo`` what
+                its tools do not keep, or ``freeze`` it all until a person has looked.
 
         Raises:
-            UsageError: no such agent, an empty task, a parent that is not active, a bad id.
+            UsageError: no such agent, an empty task, a parent that is not active, a bad id, or no
+                such way to fail.
             SessionExists: the id is taken.
             StoreFailed: the store failed for longer than it is waited for.
         """
@@ -321,7 +332,17 @@ class Runtime:
             raise UsageError(f"parent {parent!r} is no active session of this runtime")
         self._budget.book.check_known(group=group, tenant=tenant)
         folder = check_folder(working_directory)
-        return await self._start(name, agent, task, budget, folder, parent, group, tenant)
+        return await self._start(
+            name,
+            agent,
+            task,
+            budget,
+            folder,
+            parent,
+            group,
+            tenant,
+            on_failure=check_on_failure(on_failure),
+        )
 
     async def _start(
         self,
@@ -333,6 +354,8 @@ class Runtime:
         parent: str | None = None,
         group: str | None = None,
         tenant: str | None = None,
+        *,
+        on_failure: OnFailure = "undo",
     ) -> SessionHandle:
         now_ms = self._clock.wall_ms()
         facts = Facts(
@@ -344,7 +367,9 @@ class Runtime:
             tenant=tenant if tenant is None else exact(tenant),
             working_directory=folder,
         )
-        session = await self._sessions_here.start(name, agent, task, budget or Budget(), facts)
+        session = await self._sessions_here.start(
+            name, agent, task, budget or Budget(), facts, on_failure
+        )
         return self._handle(name, session)
 
     def session(self, session_id: str) -> SessionHandle:

@@ -18,7 +18,7 @@ from ..stores.base import (
     StoreFailed,
 )
 from ..stores.liveness import owner_is_dead
-from ..stores.records import JournalEntry, Opened, Said, Spent, Woken, encode_row
+from ..stores.records import JournalEntry, OnFailure, Opened, Said, Spent, Woken, encode_row
 from ..supervisor.errors import UsageError
 from .accounts import NOTHING, Book
 from .agent import InstalledAgent
@@ -82,7 +82,13 @@ class Sessions:
         return self._agents[name]
 
     async def start(
-        self, session_id: str, agent: str, task: str, budget: Budget, facts: Facts
+        self,
+        session_id: str,
+        agent: str,
+        task: str,
+        budget: Budget,
+        facts: Facts,
+        on_failure: OnFailure = "undo",
     ) -> Session:
         """Store a new session and start it; it is durable when this returns.
 
@@ -102,6 +108,7 @@ class Sessions:
             facts.parent,
             facts.group,
             facts.tenant,
+            self._on_failure(facts.parent, on_failure),
         )
         entries: list[JournalEntry] = [opened, Said(1, text)]
         facts = msgspec.structs.replace(facts, title=text[:TITLE_MAX])
@@ -122,6 +129,12 @@ class Sessions:
         session.emit(SessionStarted(session_id=session_id, at_ms=session.now_ms(), agent=agent))
         await self.pool.wake(session)
         return session
+
+    def _on_failure(self, parent: str | None, given: OnFailure) -> OnFailure:
+        """A sub-session is a part of its parent's task: what freezes that freezes this."""
+        above = self.active.get(parent or "")
+        opened = above.state.opened if above is not None else None
+        return opened.on_failure if opened is not None and given == "undo" else given
 
     @contextmanager
     def _stray_if_cut_off(self, session_id: str) -> Generator[None]:
@@ -232,12 +245,19 @@ class Sessions:
 
     async def _awake(self, session_id: str, by: str = "message") -> Session:
         """Return a session that takes entries: the active one, or one just loaded."""
-        while (session := self.active.get(session_id)) is not None:
-            if session.takes_messages:
+        while True:
+            session = self.active.get(session_id)
+            if session is None:
+                session = await self._load(session_id, frozenset(), by)
+                if not session.state.unwound.ends:
+                    return session
+                # It was killed while its effects were undone; it ends before anything else.
+                self.pool.activate(session)
+                await self.pool.wake(session)
+            elif session.takes_messages:
                 return session
             # It is ending: wait until it has let go, then take it up again.
             await session.retired.wait()
-        return await self._load(session_id, frozenset(), by)
 
     async def _load(self, session_id: str, dead: frozenset[str], by: str = "due") -> Session:
         services = self._services

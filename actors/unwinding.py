@@ -12,8 +12,8 @@ from collections.abc import Sequence
 
 from ..stores.base import StoreError
 from ..stores.records import Frozen, Noted, Undone, Unwinding
-from .compensating import Compensating, Recorded, read_recorded
-from .events import AlertRaised, CompensationFinished, SessionFrozen, SessionUnwinding
+from .compensating import Compensating, Recorded, finished, read_recorded
+from .events import AlertRaised, SessionFrozen, SessionUnwinding
 from .ledger import CallId
 from .marks import Marks
 from .outcome import Completed, EffectEnd, HandedOver, Outcome, outcome_from_data, outcome_to_data
@@ -144,18 +144,7 @@ class Unwinder:
         session = self._session
         ended = await self._compensating.compensate(undo, recorded)
         await session.journal.append(ended).wait()
-        session.emit(
-            CompensationFinished(
-                session_id=session.id,
-                at_ms=session.now_ms(),
-                n=ended.n,
-                index=ended.index,
-                tool=undo.step.tool,
-                state=ended.state,
-                attempts=ended.attempts,
-                error_class=ended.error_class,
-            )
-        )
+        session.emit(finished(session.id, session.now_ms(), undo.step.tool, ended))
         if ended.state in ("failed", "in_doubt"):
             self._raise_alert(undo, ended)
 
