@@ -274,9 +274,7 @@ class Asking:
             case HandOver():
                 return self._trouble(directive, failure, attempt, elapsed_s)
             case Correct() | PassThrough():
-                # Nobody can amend a request but its program, and nobody here cancelled it.
-                detail = f"the model request failed: {failure.error_class}"
-                return self._trouble(HandOver("unknown", detail), failure, attempt, elapsed_s)
+                raise AssertionError("only calls of tools are amended or passed over")
             case _:
                 assert_never(directive)
 

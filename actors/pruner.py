@@ -140,8 +140,8 @@ class Pruner:
 async def prune_session(session: Session, *, upto: int | None = None) -> Pruned | None:
     """Sum up what a session's conversation has up to a checkpoint, and store that it was done.
 
-    The session must be driven here, and between two of its steps. Words of the user stay where they
-    fit, and so does the newest group of a call and its result, whatever the checkpoint.
+    The session must be driven here; what it is doing goes on. Words of the user stay where they fit,
+    and so does the newest group of a call and its result, whatever the checkpoint.
 
     Args:
         upto: counter of the checkpoint; None: everything but the newest group.

@@ -6,7 +6,7 @@ words of the user, then newer groups, then notes. Everything else is replaced by
 """
 
 from collections.abc import Sequence
-from itertools import accumulate
+from itertools import accumulate, pairwise
 
 from msgspec import Struct
 
@@ -68,8 +68,7 @@ class Group(Struct, frozen=True):
 def groups_of(messages: Sequence[Message]) -> list[Group]:
     """Return the groups of a view in order; each message is in one."""
     starts = [at for at, each in enumerate(messages) if not isinstance(each, ToolMessage)]
-    ends = [*starts[1:], len(messages)]
-    return [Group(start, end) for start, end in zip(starts, ends, strict=True)]
+    return [Group(*each) for each in pairwise([*starts, len(messages)])]
 
 
 def plan_prune(
@@ -140,8 +139,9 @@ class _Planner:
         tail = self._size(cut, len(self.messages), capped)
         first = self._first_size() if self._first_before(cut) else 0
         kept = self._kept(cut, self.limit - tail - first - self.summary_chars)
-        if len(kept) == cut:
-            return self._plan(0, (), capped, summary_chars=0)  # nothing would be left out
+        summed_up = self.summary is not None and self.summary < cut
+        if len(kept) + summed_up == cut and self._size(0, len(self.sizes), capped) <= self.limit:
+            return self._plan(0, (), capped, summary_chars=0)  # nothing more would be left out
         return self._plan(cut, kept, capped, summary_chars=self.summary_chars)
 
     def _plan(

@@ -35,6 +35,10 @@ Reason = Literal[
 """Why a person is needed."""
 
 
+FIELDS_NAMED = 5
+"""Fields at fault that a detail names; the failure has them all."""
+
+
 class History(Struct, frozen=True, kw_only=True):
     """What has been tried: attempts of this call (at least 1), seconds since its first attempt,
     rounds in a row in which this tool had to be corrected, before this one, and how often in this
@@ -107,7 +111,7 @@ def decide(
         case ErrorClass.IN_DOUBT_TIMEOUT:
             return _retry(failure, traits, history, policy.in_doubt_timeout, roll)
         case ErrorClass.INVALID_ARGUMENT:
-            return _correct(failure, traits, history, policy.invalid_argument)
+            return _wrong(failure, traits, history, policy)
         case ErrorClass.BUSINESS_REJECTED:
             return _conclude(history, policy.business_rejected)
         case ErrorClass.CONTENT_REFUSED:
@@ -187,6 +191,15 @@ def _correct(
     return Correct(limit - history.corrections)
 
 
+def _wrong(failure: Failure, traits: Traits, history: History, policy: Policy) -> Directive:
+    """The model amends the calls it made; its own request is made by a program, as it would be again."""
+    if not traits.is_model:
+        return _correct(failure, traits, history, policy.invalid_argument)
+    named = ", ".join(failure.fields[:FIELDS_NAMED])
+    at_fault = f"; at fault: {named}" if named else ""
+    return _report("bug", f"the provider refuses the request as it is made{at_fault}", policy.bug)
+
+
 def _overflow(failure: Failure, traits: Traits, history: History, policy: Policy) -> Directive:
     """A conversation is pruned; a tool's request the model has made itself, and makes smaller."""
     if traits.is_model:
@@ -217,7 +230,13 @@ def _conclude(history: History, policy: ConclusionPolicy) -> Directive:
 
 
 def _passed(failure: Failure, traits: Traits) -> Directive:
-    """Nobody is at fault; but whether the call took effect must be known all the same."""
+    """Nobody is at fault; but whether the call took effect must be known all the same.
+
+    Nobody here cancels a model's request and goes on, so it was the other side, and there is no
+    answer to go on with.
+    """
+    if traits.is_model:
+        return HandOver("blocked", "the other side cancelled the model's request; never repeated")
     return _doubt() if in_doubt(failure, traits) else PassThrough()
 
 

@@ -23,6 +23,8 @@ from ukemi.actors import ConversationPruned, NoteMessage, UserMessage
 from ukemi.actors.conversation import chars_of
 from ukemi.actors.inspection import checkpoint_at, fold
 from ukemi.actors.model import Message, ToolMessage
+from ukemi.actors.pruner import preview_prune, prune_session
+from ukemi.actors.pruning import Plan
 from ukemi.actors.summaries import HEADER, INSTRUCTIONS
 from ukemi.actors.tools import AnyTool
 from ukemi.models import ScriptedModel, call
@@ -351,7 +353,8 @@ async def test_a_doubt_is_restated_whatever_is_left_out(store: MemoryStore) -> N
         count: int = getattr(request.messages, "assistant_count")  # noqa: B009
         if count == 0:
             return call("pay", eur=5)
-        return model(request)
+        said = model(request)
+        return "nothing was found" if said == "done" else said
 
     @tool(effect="write")
     async def pay(eur: int) -> str:
@@ -365,7 +368,85 @@ async def test_a_doubt_is_restated_whatever_is_left_out(store: MemoryStore) -> N
         assert isinstance(outcome, HandedOver)
         assert outcome.reason == "in_doubt"
         await runtime.session("s").send("go on without it")
-        assert await ended(runtime, "s") == Completed("done")
+        assert isinstance(await ended(runtime, "s"), Completed)
     (summary,) = notes(model.seen[-1])
     assert 'On record:\n- call 2.0 pay({"eur":5}): effect unknown' in summary
     assert UserMessage("go on without it") in model.seen[-1]
+
+
+# ---------------------------------------------------------------- on request
+
+
+async def test_a_prune_on_request_while_the_model_is_asked(store: MemoryStore) -> None:
+    """What is under way goes on: the answer to the longer request stands behind the shorter view."""
+    asked, go_on = anyio.Event(), anyio.Event()
+    seen: list[list[Message]] = []
+
+    async def script(request: ModelRequest) -> Reply:
+        seen.append(list(request.messages))
+        done: int = getattr(request.messages, "assistant_count")  # noqa: B009
+        if done == 8:
+            asked.set()
+            await go_on.wait()
+        return call("look", at=done) if done < 9 else "done"
+
+    of = agent(script, [look])
+    async with Runtime(store, agents=[of]) as runtime:
+        await runtime.start("agent", "look", session_id="s")
+        await asked.wait()
+        session = runtime._sessions_here.active["s"]  # pyright: ignore[reportPrivateUsage]
+        plan = preview_prune(session, upto=5)
+        assert isinstance(plan, Plan)
+        entry = await prune_session(session, upto=5)
+        assert entry is not None
+        assert (entry.cut, entry.kept, entry.why, entry.calls) == (
+            11,
+            (0,),
+            "person",
+            {"look": (5, 0)},
+        )
+        assert plan.cut == entry.cut
+        assert await prune_session(session, upto=5) is None, "nothing is left there"
+        again = await prune_session(session)
+        assert again is not None
+        assert again.calls == {"look": (7, 0)}, "all but the newest"
+        go_on.set()
+        assert await ended(runtime, "s") == Completed("done")
+    assert_paired(seen[-1])
+    places = [each.content.split(":")[0] for each in seen[-1] if isinstance(each, ToolMessage)]
+    assert places == ["place 7", "place 8"]
+    async with opened(store):
+        whole = fold("s", await journal(store, "s")).conversation.originals()
+    assert sum(isinstance(each, ToolMessage) for each in whole) == 9
+
+
+# ---------------------------------------------------------------- very long sessions
+
+
+async def test_two_thousand_steps_cost_the_same_from_the_first_to_the_last(
+    store: MemoryStore,
+) -> None:
+    """The work of a prune is what the model sees, and that does not grow with the session."""
+    model = Limited(2_000, 12_000, tells="too long")
+    of = agent(model, [look], record=False)
+    model.seen = ForgetfulList()
+    budget = Budget(steps=None, seconds=None)
+    async with Runtime(store, agents=[of], policy=DIGEST) as runtime:
+        handle = await runtime.start("agent", "look", session_id="s", budget=budget)
+        sizes = [
+            (event.messages_before, event.chars)
+            async for event in handle.events()
+            if isinstance(event, ConversationPruned)
+        ]
+        assert await ended(runtime, "s") == Completed("done")
+    assert len(sizes) > 100
+    assert max(before for before, _ in sizes) <= 60
+    assert max(chars for _, chars in sizes) <= 6_300
+    assert len(set(sizes[len(sizes) // 2 :])) <= len(sizes) // 4, "the same again and again"
+
+
+class ForgetfulList(list[list[Message]]):
+    """Keeps the last request alone."""
+
+    def append(self, item: list[Message], /) -> None:
+        self[:] = [item]

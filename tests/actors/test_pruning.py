@@ -414,3 +414,8 @@ def test_a_cut_at_each_position_splits_nothing_and_keeps_little_more(seed: int) 
         )
         assert len(messages) - plan.cut <= max(len(messages) - position + longest, newest)
     assert all(one <= other for one, other in pairwise(cuts))
+
+
+def test_nothing_has_no_groups() -> None:
+    assert groups_of([]) == []
+    assert plan_prune([], 10) == plan_cut([], 5) == Fits(0)
