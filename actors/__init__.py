@@ -6,14 +6,17 @@ Never: talks to a provider itself, or writes to a store other than through the c
 
 Files, each using only those before it: text, secrets, scrub, docstring · model, views · marks, arguments, schema,
 context, threads, bodies, companions, tools, toolbox, results, closing · budget, accounts, metering · conversation, pruning, room, ledger, unwound, state, summaries · outcome,
-dossier, wording · events, bus, upstreams, alerts · checkpoint, journal, ownership, steady · agent, work, active_time, services
-· session · ends, parking, gate, summarising, pruner, preparing, probing, executing, asking, calling, planning, undo_plan, compensating, unwinding · life · inspection, retention · pool, sessions,
+dossier, dossier_markdown, wording · events, bus, upstreams, alerts · checkpoint, journal, ownership, steady · agent, work, active_time, services
+· session · ends, parking, gate, summarising, pruner, preparing, probing, executing, asking, calling, planning, compensating, unwinding · inspection
+· claims_words, claims_text, claims, claims_values, audit_record, claims_given, findings, audit_files, audit_targets, audit_substitutes, audit,
+audit_sources, auditing · life · retention · pool, sessions,
 decisions, inbox, late, keeper · naming, handle, runtime.
 """
 
 from ..stores.records import ToolCall, Usage
 from .events import (
     AlertRaised,
+    AuditMismatch,
     BreakerClosed,
     BreakerHalfOpen,
     BreakerOpened,
@@ -55,6 +58,7 @@ from .planning import StepFacts
 __all__ = [
     "AlertRaised",
     "AssistantMessage",
+    "AuditMismatch",
     "BreakerClosed",
     "BreakerHalfOpen",
     "BreakerOpened",

@@ -15,7 +15,7 @@ from ..stores.decisions import Decision, Resolve, decode_decision, encode_decisi
 from ..stores.records import Decided, JournalEntry
 from ..supervisor.errors import UsageError
 from .ledger import CallId
-from .resolving import check_resolve, doubt_meant, resolved
+from .resolving import OPTIONS, check_resolve, meant, resolved
 from .secrets import Mask
 from .session import Session
 from .state import SessionState
@@ -43,14 +43,16 @@ def post_of(state: SessionState, said: Resolve, by: str, at_ms: int) -> Post:
     """
     check_resolve(said)
     try:
-        call = doubt_meant(state, said.call)
+        call = meant(state, said)
     except UsageError:
         before = _decided_before(state, said.call)
         if before is None or before.decision is None:
             raise
         body = encode_decision(before.decision)
         text = f"{before.about} was decided before"
-        raise AlreadyDecided(text, by=before.by, at_ms=before.at_ms, body=body) from None
+        raise AlreadyDecided(
+            text, about=before.about, by=before.by, at_ms=before.at_ms, body=body
+        ) from None
     return Post(
         session_id=state.session_id,
         about=_about(state, _subject(call)),
@@ -58,6 +60,11 @@ def post_of(state: SessionState, said: Resolve, by: str, at_ms: int) -> Post:
         at_ms=at_ms,
         by=encodable(by),
     )
+
+
+def options_of(state: SessionState) -> tuple[str, ...]:
+    """Return what a person can say about a session as it stands."""
+    return tuple(OPTIONS) if state.in_doubt else ()
 
 
 def repeats(error: AlreadyDecided, said: Resolve) -> bool:
@@ -81,8 +88,8 @@ def _decided_before(state: SessionState, call: CallId | None) -> Decided | None:
     return next(stand, None)
 
 
-def _subject(call: CallId) -> str:
-    return f"call {call[0]}.{call[1]}"
+def _subject(call: CallId | None) -> str:
+    return "effects" if call is None else f"call {call[0]}.{call[1]}"
 
 
 def _about(state: SessionState, subject: str) -> str:
@@ -108,7 +115,9 @@ def already_decided(session_id: str, error: AlreadyDecided) -> AlreadyDecided:
         f"session {session_id}: {what} was decided before, by {error.by or 'somebody'}"
         f" at {when(error.at_ms)}: {before.option}"
     )
-    return AlreadyDecided(text, by=error.by, at_ms=error.at_ms, body=error.body)
+    return AlreadyDecided(
+        text, about=error.about, by=error.by, at_ms=error.at_ms, body=error.body
+    )
 
 
 # ---------------------------------------------------------------- what it does

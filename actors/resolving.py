@@ -7,7 +7,8 @@ from .arguments import digest
 from .ends import Ended, key_of
 from .ledger import AGAIN, PERSON, CallEntry, CallId
 from .state import SessionState
-from .toolbox import Toolbox
+from .toolbox import Toolbox, marks_in
+from .undo_answers import COMPENSATE, COMPENSATED, is_about_undo, undo_answered, undo_meant
 from .wording import encodable
 
 RETRY = "retry"
@@ -16,8 +17,11 @@ OPTIONS: dict[str, CallState | None] = {
     "done": "succeeded",
     "not_done": "failed",
     "abandon": "denied",
+    COMPENSATE: None,
+    COMPENSATED: None,
 }
-"""What a person may say, and how the call then stands in the ledger; None: it runs again."""
+"""What a person may say, and how a call in doubt then stands in the ledger; None: it runs again, or the
+word is about a compensation."""
 
 
 def check_option(option: str) -> None:
@@ -28,6 +32,15 @@ def check_option(option: str) -> None:
     """
     if option not in OPTIONS:
         raise UsageError(f"option {option!r} is unknown; use one of {', '.join(OPTIONS)}")
+
+
+def meant(state: SessionState, said: Resolve) -> CallId | None:
+    """Return the call that a decision is about; None: all that a session's end has frozen.
+
+    Raises:
+        UsageError: there is no such question, or several and none is named.
+    """
+    return undo_meant(state, said) if is_about_undo(state, said) else doubt_meant(state, said.call)
 
 
 def doubt_meant(state: SessionState, call: CallId | None) -> CallId:
@@ -72,6 +85,8 @@ def resolved(state: SessionState, toolbox: Toolbox, said: Resolve, n: int) -> li
             cannot run; nothing has changed.
     """
     check_resolve(said)
+    if is_about_undo(state, said):
+        return undo_answered(state, lambda tool: marks_in(toolbox, tool), said, n)
     call = doubt_meant(state, said.call)
     entry = state.ledger.open[call]
     about = f"resolved {call[0]}.{call[1]}"
@@ -79,7 +94,7 @@ def resolved(state: SessionState, toolbox: Toolbox, said: Resolve, n: int) -> li
         allowed = _allow(state.session_id, call, entry, toolbox, said)
         return [allowed, Noted(n, _told_again(allowed, entry.tool, said), about)]
     state_then = OPTIONS[said.option]
-    assert state_then is not None  # only retry has none
+    assert state_then is not None  # retry, and what is about compensations, were seen to above
     late = Late(*call, state_then, encodable(said.result or ""), PERSON)
     return [late, Noted(n, said_of(late, entry.tool), about)]
 

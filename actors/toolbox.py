@@ -6,6 +6,7 @@ from typing import Any, cast
 
 from ..stores.records import ToolCall
 from ..supervisor.errors import InvalidArgument, UsageError
+from .marks import Marks
 from .model import ToolSchema
 from .secrets import Mask
 from .text import shorten
@@ -128,6 +129,11 @@ class Toolbox:
         more = len(self._tools) - len(known)
         tools = ", ".join(known) + (f" and {more} more" if more else "")
         return f"there is no tool {shown!r}; the tools are: {tools or 'none'}"
+
+
+def marks_in(toolbox: Toolbox, name: str) -> Marks | None:
+    """Return what a tool declares, or None where it is not there (any more)."""
+    return toolbox.get(name).marks if name in toolbox else None
 
 
 def _where(tool: AnyTool) -> str:

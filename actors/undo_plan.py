@@ -186,6 +186,7 @@ def outcome_with(outcome: Outcome, state: SessionState, ends: Sequence[EffectEnd
             return msgspec.structs.replace(outcome, undone=verdict)
         case HandedOver(_, dossier):
             standings = {each.standing for each in ends}
+            usual = UNDO_OPTIONS.values()
             options = tuple(
                 text for standing, text in UNDO_OPTIONS.items() if standing in standings
             )
@@ -194,7 +195,7 @@ def outcome_with(outcome: Outcome, state: SessionState, ends: Sequence[EffectEnd
                 effects=_told(ends),
                 undone=verdict,
                 frozen=state.unwound.frozen.why if state.unwound.frozen is not None else None,
-                options=(*options, *(each for each in dossier.options if each not in options)),
+                options=(*options, *(each for each in dossier.options if each not in usual)),
             )
             return msgspec.structs.replace(outcome, dossier=told)
 

@@ -19,6 +19,7 @@ from .marks import Marks
 from .outcome import Completed, EffectEnd, HandedOver, Outcome, outcome_from_data, outcome_to_data
 from .session import Session
 from .state import UNFINISHED
+from .toolbox import marks_in
 from .undo_plan import NO_SNAPSHOT, Freeze, ends_of, outcome_with, plan_of, said_of_unwinding
 from .unwound import Undo
 from .work import Work
@@ -47,11 +48,11 @@ class Unwinder:
             StoreError: it cannot be stored how far this has come.
         """
         session = self._session
-        if isinstance(outcome, Completed) or not session.state.effects:
+        running, frozen = session.state.unwound.running, session.state.unwound.frozen
+        if running is None and (isinstance(outcome, Completed) or not session.state.effects):
             return outcome
         session.ending = True
         session.stop_clock()  # the budget is the agent's, and this is not its work
-        running, frozen = session.state.unwound.running, session.state.unwound.frozen
         if running is not None:
             outcome = outcome_from_data(running.outcome) if running.outcome else outcome
         elif session.cut is not None or session.state.status in UNFINISHED:
@@ -120,8 +121,7 @@ class Unwinder:
         return Noted(self._session.journal.take_n(), text, "unwound")
 
     def _marks(self, tool: str) -> Marks | None:
-        toolbox = self._session.installed.toolbox
-        return toolbox.get(tool).marks if tool in toolbox else None
+        return marks_in(self._session.installed.toolbox, tool)
 
     # ------------------------------------------------------------ one after the other
 

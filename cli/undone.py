@@ -25,7 +25,7 @@ def undo_entry_words(entry: Unwinding | Undoing | Undone | Frozen) -> str:
     """Return what an entry says."""
     match entry:
         case Unwinding(steps):
-            by = f", by {entry.who or entry.by}" if entry.by else ""
+            by = f", by a {entry.by}" if entry.by else ""
             return f"{len(steps)} effects are to be undone{by}: {_named(steps)}"
         case Undoing(n, index, attempt, key):
             with_key = f", key {key}" if key else ""
@@ -40,7 +40,7 @@ def undone_words(entry: Undone) -> str:
     """Return what became of an effect, or of one attempt to undo it."""
     error = f" ({entry.error_class})" if entry.error_class else ""
     wait = f", wait {duration(entry.wait_s)}" if entry.state == "again" else ""
-    by = f", by {entry.who or entry.by}" if entry.by else ""
+    by = f", by a {entry.by}" if entry.by else ""
     attempts = f", {entry.attempts} attempts" if entry.attempts > 1 else ""
     content = f": {entry.content}" if entry.content else ""
     return f"{WORDS[entry.state]}{error}{attempts}{wait}{by}{content}"

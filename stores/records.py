@@ -347,7 +347,6 @@ class Unwinding(Entry, frozen=True, tag="unwind"):
     steps: tuple[UndoStep, ...]
     outcome: dict[str, Any] | None = None
     by: str = ""
-    who: str = ""
 
 
 class Undoing(Entry, frozen=True, tag="undo"):
@@ -378,7 +377,6 @@ class Undone(Entry, frozen=True, tag="undone"):
     wait_s: float = 0.0
     due_at_ms: int | None = None
     by: str = ""
-    who: str = ""
 
 
 class Frozen(Entry, frozen=True, tag="freeze"):
@@ -386,6 +384,35 @@ class Frozen(Entry, frozen=True, tag="freeze"):
 
     why: str
     steps: tuple[UndoStep, ...]
+
+
+class AuditFinding(Struct, frozen=True, omit_defaults=True, gc=False):
+    """A claim of an answer that is not borne out.
+
+    Attributes:
+        kind: ``contradicted`` by the record; an ``undisclosed_substitute``: something else was used
+            after a failure, and the answer does not say so; an ``unsupported_value``: a number or
+            identifier that comes from nowhere; ``unverified``: nothing supports it.
+        claim: the words of the answer.
+        why: what the record says instead.
+        calls: the calls it rests on, each with its tool and state.
+    """
+
+    kind: Literal["contradicted", "undisclosed_substitute", "unsupported_value", "unverified"]
+    claim: str
+    why: str
+    calls: tuple[str, ...] = ()
+
+
+class Audited(Entry, frozen=True, tag="audit"):
+    """An answer was compared with what was executed, and does not agree with it.
+
+    ``corrected``: the model was told what differs and may answer again; else a person is asked.
+    """
+
+    n: int
+    findings: tuple[AuditFinding, ...]
+    corrected: bool = True
 
 
 class Ended(Entry, frozen=True, tag="end"):
@@ -427,6 +454,7 @@ JournalEntry = (
     | Undoing
     | Undone
     | Frozen
+    | Audited
     | Ended
     | Booked
 )

@@ -23,6 +23,7 @@ from ukemi.stores.records import (
     Opened,
     Parked,
     Progressed,
+    Pruned,
     Restarted,
     Resulted,
     Retried,
@@ -71,6 +72,14 @@ LINES: list[tuple[JournalEntry, str]] = [
         Restarted(9, 4, "Try another way."),
         "restart 9 begins again at checkpoint 4: Try another way.",
     ),
+    (
+        Pruned(9, 7, (0,), "Short.", calls={"look": (3, 1), "put": (1, 0)}),
+        "prune   9 pruned, refused as too long, 5 calls left out by now, digest: Short.",
+    ),
+    (
+        Pruned(9, 0, (), "", why="limit", shortened=((4, 200),)),
+        "prune   9 pruned, nearly too long, 1 result shown shorter",
+    ),
     (FellBack(9, "plain", "no progress"), "fallback 9 plain takes over: no progress"),
     (Progressed("0123456789abcdef"), "progress the agent's progress changed (01234567)"),
     (Parked(1_700_000_000_000), "parked  parked until 2023-11-14 22:13:20 UTC"),
@@ -80,8 +89,8 @@ LINES: list[tuple[JournalEntry, str]] = [
         "unwind  1 effects are to be undone: 3.0 place",
     ),
     (
-        Unwinding((UndoStep(3, 0, "place", "compensate"),), None, "person", "ann"),
-        "unwind  1 effects are to be undone, by ann: 3.0 place",
+        Unwinding((UndoStep(3, 0, "place", "compensate"),), None, "person"),
+        "unwind  1 effects are to be undone, by a person: 3.0 place",
     ),
     (Undoing(3, 0, 2, "uk-1"), "undo    3.0 compensation, attempt 2, key uk-1"),
     (Undone(3, 0, "compensated", "gone", 1), "undone  3.0 compensated: gone"),
@@ -93,7 +102,7 @@ LINES: list[tuple[JournalEntry, str]] = [
         Undone(3, 0, "failed", "down", 3, "unknown"),
         "undone  3.0 compensation failed (unknown), 3 attempts: down",
     ),
-    (Undone(3, 0, "abandoned", by="person"), "undone  3.0 abandoned, by person"),
+    (Undone(3, 0, "abandoned", by="person"), "undone  3.0 abandoned, by a person"),
     (
         Frozen("the task says so", (UndoStep(3, 0, "place", "compensate"),)),
         "freeze  nothing is undone, the task says so; left as they are: 3.0 place",
