@@ -28,3 +28,50 @@ from before the first to after the last.
 Files depend downward in this order: entries · trees, changes · plans · objects · folders · rules ·
 nodes · look · scan · steps · restores · collect, archive · workspace · front.
 """
+
+from .archive import ArchiveRefused, Limits
+from .changes import Touched, Window
+from .collect import Collected
+from .entries import Entry, File, Folder, Link, TreeDamaged, Uncovered, path_bytes, path_text
+from .front import AsyncFiles, AsyncWorkspace
+from .objects import ContentLost, FilesUnusable
+from .plans import Left, Plan, Step
+from .restores import Record, Report, RestoreUnknown
+from .rules import Rules
+from .scan import LeftOut, Snapshot
+from .steps import Outcome
+from .trees import Change
+from .workspace import Workspace, WorkspaceFiles
+
+__all__ = [
+    "ArchiveRefused",
+    "AsyncFiles",
+    "AsyncWorkspace",
+    "Change",
+    "Collected",
+    "ContentLost",
+    "Entry",
+    "File",
+    "FilesUnusable",
+    "Folder",
+    "Left",
+    "LeftOut",
+    "Limits",
+    "Link",
+    "Outcome",
+    "Plan",
+    "Record",
+    "Report",
+    "RestoreUnknown",
+    "Rules",
+    "Snapshot",
+    "Step",
+    "Touched",
+    "TreeDamaged",
+    "Uncovered",
+    "Window",
+    "Workspace",
+    "WorkspaceFiles",
+    "path_bytes",
+    "path_text",
+]

@@ -20,7 +20,7 @@ DEPTH_MAX = 200
 IGNORE_BYTES_MAX = 1 << 20
 _IGNORE_NAME = os.fsencode(IGNORE_FILE)
 
-Only = Mapping[bytes, "Only | None"]
+Only = dict[bytes, "Only | None"]
 """The names to look at in a folder; of a folder without names of its own, all that is inside."""
 
 

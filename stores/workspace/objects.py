@@ -244,7 +244,7 @@ class Objects:
             raise ContentLost(f"the content {digest.hex()} is not stored")
         size, packed, body = row
         try:
-            data = _unpacked(body, size) if packed else body
+            data = unpacked(body, size) if packed else body
         except zlib.error:
             data = None
         if data is None or digest_of(data) != digest:
@@ -266,8 +266,12 @@ class Objects:
             self._trees[digest] = found
         return found
 
+    def forget_trees(self) -> None:
+        """Read folders from the file again: some may have been removed."""
+        self._trees.clear()
 
-def _unpacked(body: bytes, size: int) -> bytes | None:
+
+def unpacked(body: bytes, size: int) -> bytes | None:
     """Unpack no more than the stored length, whatever the bytes would become."""
     unpacker = zlib.decompressobj()
     data = unpacker.decompress(body, size + 1)
