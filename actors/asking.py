@@ -37,7 +37,7 @@ from .replies import checked
 from .session import Session
 from .state import CONCLUDE, MODEL
 from .text import exact
-from .wording import cleaned, refused_request, retried
+from .wording import cleaned, refusal_of, refused_request, retried
 from .work import CutOff, Superseded, Work, pause
 
 
@@ -265,7 +265,7 @@ class Asking:
                 await self._wait(failure, attempt, delay_s, elapsed_s)
                 return None
             case Conclude():
-                self.note(refused_request(failure), about=f"{CONCLUDE}{failure.error_class}")
+                self._tell_refusal(failure)
                 self._leaving = True
                 return None
             case Prune():
@@ -277,6 +277,26 @@ class Asking:
                 raise AssertionError("only calls of tools are amended or passed over")
             case _:
                 assert_never(directive)
+
+    def refused(self, text: str) -> Trouble | None:
+        """Decide on a refusal that came as the last answer; None: the model was told, go on.
+
+        It goes the way of a refusal that came as an error: the model may report once.
+        """
+        session = self._session
+        failure = cleaned(refusal_of(text), session.services.mask)
+        policy = session.services.policies.of(session.installed.name)
+        conclusions = session.state.conclusions.get(failure.error_class, 0)
+        directive = decide(failure, MODEL_TRAITS, History(conclusions=conclusions), policy, 0.0)
+        n = session.journal.next_n - 1
+        session.journal.ride(retried(n, -1, 1, failure, directive, elapsed_s=0.0))
+        if isinstance(directive, HandOver):
+            return self._trouble(directive, failure, 1, 0.0)
+        self._tell_refusal(failure)
+        return None
+
+    def _tell_refusal(self, failure: Failure) -> None:
+        self.note(refused_request(failure), about=f"{CONCLUDE}{failure.error_class}")
 
     def _trouble(
         self, directive: HandOver, failure: Failure | None, attempts: int, elapsed_s: float

@@ -11,8 +11,6 @@ from typing import assert_never
 from ..stores.base import Fenced
 from ..stores.records import Woken
 from ..supervisor import Context, Timer
-from ..supervisor.errors import ErrorClass
-from ..supervisor.failure import Failure
 from .asking import Asking
 from .calling import Calling
 from .dossier import Trouble, concluded
@@ -209,7 +207,8 @@ class Life:
         if step.finish == "length":
             return self._answer_was_cut()
         if step.finish == "refused":
-            return self._session.handed_over(_refused(step.text))
+            trouble = self._asking.refused(step.text)
+            return None if trouble is None else self._session.handed_over(trouble)
         if self._session.state.concluding:
             return self._session.handed_over(concluded(self._session.state, step.text))
         return Completed(step.text)
@@ -228,15 +227,3 @@ class Life:
             about="answer cut",
         )
         return None
-
-
-def _refused(text: str) -> Trouble:
-    failure = Failure(
-        error_class=ErrorClass.CONTENT_REFUSED,
-        message=text or "the model refused to answer",
-        type_name="ContentRefused",
-        may_have_executed="no",
-    )
-    return Trouble(
-        reason="blocked", detail="the model refused this content", step="ask", failure=failure
-    )

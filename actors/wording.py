@@ -77,6 +77,17 @@ def _advice(directive: Directive, failure: Failure) -> str:
             assert_never(directive)
 
 
+def refusal_of(text: str) -> Failure:
+    """Return the failure that a provider's refusal is which came as an ordinary answer."""
+    return Failure(
+        error_class=ErrorClass.CONTENT_REFUSED,
+        message=text or "the model refused to answer",
+        type_name="ContentRefused",
+        may_have_executed="no",
+        evidence=("the answer's finish",),
+    )
+
+
 def refused_request(failure: Failure) -> str:
     """Return the note for a model whose own request was refused for its content or by a rule."""
     message = clipped(failure.message or failure.type_name or "no message")

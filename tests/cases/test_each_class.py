@@ -22,9 +22,11 @@ from ukemi import (
     HandedOver,
     InDoubtTimeout,
     InvalidArgument,
+    ModelReply,
     Outcome,
     PermissionDenied,
     PlanningFailure,
+    Policy,
     RateLimited,
     ResourceExhausted,
     Runtime,
@@ -36,6 +38,7 @@ from ukemi.actors.events import AlertRaised, SessionRestarted
 from ukemi.models import Reply, ScriptedModel, call
 from ukemi.stores.memory import MemoryStore
 from ukemi.stores.records import JournalEntry, Resulted, Retried
+from ukemi.supervisor.policy import ConclusionPolicy
 
 C = ErrorClass
 BYSTANDERS = 5
@@ -65,6 +68,7 @@ class Case(Struct, kw_only=True):
     model: str | None = None
     model_asked: int | None = None
     alert: bool = False
+    model_alert: bool = False
 
     @property
     def name(self) -> str:
@@ -97,7 +101,8 @@ CASES = [
         error_class=C.INVALID_ARGUMENT,
         error=InvalidArgument("no such product", fields=["sku"], may_have_executed="maybe"),
         directive="correct",
-        model="unknown",
+        model="bug",
+        model_alert=True,
     ),
     Case(
         error_class=C.CONTEXT_OVERFLOW,
@@ -148,7 +153,7 @@ CASES = [
         error_class=C.CANCELLED,
         error=Cancelled("cancelled there", may_have_executed="maybe"),
         directive="pass_through",
-        model="unknown",
+        model="blocked",
     ),
     Case(
         error_class=C.BUG,
@@ -266,7 +271,7 @@ async def test_a_model_that_fails(store: MemoryStore, case: Case) -> None:
     assert isinstance(seen.outcome, HandedOver)
     assert seen.outcome.reason == (case.model or case.reason)
     assert len(upstream.asked_at) == (case.model_asked or case.asked)
-    assert seen.alerts == case.alert
+    assert seen.alerts == (case.alert or case.model_alert)
     assert seen.records[0].error_class == case.name
 
 
@@ -279,3 +284,54 @@ async def test_a_model_refused_once_reports_that_it_is_blocked(store: MemoryStor
     assert seen.outcome.reason == "blocked"
     assert seen.outcome.detail == "blocked, because the filter refused it"
     assert "not this" in str(requests(of)[-1].messages[-1])
+
+
+async def test_a_model_whose_request_is_wrong_is_a_fault_that_names_its_fields(
+    store: MemoryStore,
+) -> None:
+    """Nobody there could amend it, so the person who made it is told what is wrong."""
+    upstream = Upstream([InvalidArgument("no such value", fields=["temperature", "tools[0].name"])])
+    of = Agent("failing", model=ScriptedModel(upstream.model))
+    seen = await run_among_others(store, of)
+    assert isinstance(seen.outcome, HandedOver)
+    assert seen.outcome.reason == "bug"
+    assert seen.outcome.detail.endswith("at fault: temperature, tools[0].name")
+    assert "no such value" in seen.outcome.dossier.upstream_error
+    assert seen.records[0].error_class == C.INVALID_ARGUMENT
+
+
+REFUSED = ModelReply(text="I will not help with that", finish="refused")
+
+
+@pytest.mark.parametrize("refusal", [ContentRefused("I will not help with that"), REFUSED])
+@pytest.mark.parametrize("conclusions_max", [0, 1, 2])
+async def test_both_forms_of_refusal_go_the_same_way(
+    store: MemoryStore, refusal: Exception | ModelReply, conclusions_max: int
+) -> None:
+    """As an error or as an answer: told as often as the policy says, then a person."""
+    of = Agent("failing", model=ScriptedModel([refusal] * 3, record=True))
+    policy = Policy(content_refused=ConclusionPolicy(conclusions_max=conclusions_max))
+    async with Runtime(store, agents=[of], policy=policy) as runtime:
+        handle = await runtime.start("failing", "go", session_id="failing")
+        outcome = await handle.outcome()
+        entries = await journal(store, "failing")
+    assert isinstance(outcome, HandedOver)
+    assert (outcome.reason, outcome.detail) == ("blocked", f"refused {conclusions_max + 1} times")
+    assert "I will not help with that" in outcome.dossier.upstream_error
+    assert len(requests(of)) == conclusions_max + 1
+    records = [each for each in entries if isinstance(each, Retried)]
+    expected = ["conclude"] * conclusions_max + ["hand_over"]
+    assert [each.directive for each in records] == expected
+    assert {each.error_class for each in records} == {"content_refused"}
+
+
+async def test_a_refusal_as_an_answer_is_reported_once_and_never_a_success(
+    store: MemoryStore,
+) -> None:
+    script = [REFUSED, "blocked, because the provider refuses it"]
+    of = Agent("failing", model=ScriptedModel(script, record=True))
+    seen = await run_among_others(store, of)
+    assert isinstance(seen.outcome, HandedOver)
+    assert seen.outcome.reason == "blocked"
+    assert seen.outcome.detail == "blocked, because the provider refuses it"
+    assert "I will not help with that" in str(requests(of)[-1].messages[-1])

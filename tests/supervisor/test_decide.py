@@ -188,6 +188,37 @@ CASES = [
         HandOver,
         "in_doubt",
     ),
+    Case(
+        "nobody amends a request that a program makes",
+        failure(C.INVALID_ARGUMENT),
+        MODEL,
+        HandOver,
+        "bug",
+    ),
+    Case(
+        "however many corrections there were",
+        failure(C.INVALID_ARGUMENT, "no"),
+        MODEL,
+        HandOver,
+        "bug",
+        History(corrections=3),
+    ),
+    Case(
+        "a model request that the other side cancelled has no answer to go on with",
+        failure(C.CANCELLED),
+        MODEL,
+        HandOver,
+        "blocked",
+    ),
+    Case("a model is told of a refusal once", failure(C.CONTENT_REFUSED), MODEL, Conclude),
+    Case(
+        "and a person then",
+        failure(C.CONTENT_REFUSED),
+        MODEL,
+        HandOver,
+        "blocked",
+        History(conclusions=1),
+    ),
 ]
 
 
@@ -210,6 +241,22 @@ def test_an_unsafe_call_that_may_have_executed_is_never_retried() -> None:
         history = History(attempts=attempts)
         directive = decide(failure(error_class, executed), traits, history, POLICY, roll)
         assert not isinstance(directive, Retry), (error_class, executed, traits)
+
+
+def test_a_model_request_is_never_amended_or_passed_over() -> None:
+    """There is no tool result to put it into, and no answer to go on with."""
+    for error_class, executed, attempts in product(ErrorClass, EXECUTED, range(1, 6)):
+        history = History(attempts=attempts)
+        directive = decide(failure(error_class, executed), MODEL, history, POLICY, 0.5)
+        assert not isinstance(directive, Correct | PassThrough), error_class
+
+
+def test_a_wrong_model_request_names_a_few_of_the_fields_at_fault() -> None:
+    wrong = Failure(error_class=C.INVALID_ARGUMENT, fields=tuple("abcdefgh"))
+    directive = decide(wrong, MODEL, History(), POLICY, 0.5)
+    assert isinstance(directive, HandOver)
+    assert directive.detail.endswith("; at fault: a, b, c, d, e")
+    assert directive.alert_every_s == POLICY.bug.alert_every_s
 
 
 def test_only_passing_failures_are_ever_retried() -> None:
