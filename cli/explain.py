@@ -7,7 +7,7 @@ import msgspec
 from msgspec import Struct
 
 from ..actors.wording import clipped
-from ..supervisor.decide import Directive, HandOver, History, Retry, decide
+from ..supervisor.decide import Directive, HandOver, History, Prune, Retry, decide
 from ..supervisor.errors import ErrorClass
 from ..supervisor.failure import Failure, Traits
 from ..supervisor.policy import CLASS_SECTIONS, Policy
@@ -124,8 +124,9 @@ def _parts(found: Explanation) -> Iterator[tuple[str, str]]:
         yield "fields", ", ".join(failure.fields)
     if failure.retry_after is not None:
         yield "asks for", f"a wait of {duration(failure.retry_after)}"
+    called = "a request to the model" if found.traits.is_model else found.tool or "a tool"
     kind = "may be repeated" if found.traits.repeatable else "must not run twice"
-    yield "call", f"{found.tool or 'a tool'}{f' of {found.agent}' if found.agent else ''}: {kind}"
+    yield "call", f"{called}{f' of {found.agent}' if found.agent else ''}: {kind}"
     yield "directive", directive_words(found.directive)
     for wait in found.waits[:10]:
         between = f"{duration(wait.wait_s_min)} to {duration(wait.wait_s_max)}"
@@ -146,6 +147,9 @@ def directive_words(directive: Directive) -> str:
     if isinstance(directive, HandOver):
         alert = ", with an alert" if directive.alert_every_s is not None else ""
         return f"{name} ({directive.reason}){alert}: {directive.detail}"
+    if isinstance(directive, Prune):
+        told = f", told {directive.limit:,} fit" if directive.limit else ""
+        return f"prune, keep {directive.keep_share:g} of what fits{told}"
     left = getattr(directive, "left", None)
     return f"{name}, {plural(left, 'correction')} left" if left is not None else name
 

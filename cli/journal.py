@@ -34,7 +34,7 @@ from ..stores.records import (
 )
 from .answers import outcome_line, status_colour
 from .stored import Numbered
-from .terminal import Colour, Terminal, amount, duration, fit, one_line
+from .terminal import Colour, Terminal, amount, duration, fit, one_line, plural
 from .undone import undo_colour, undo_entry_words
 
 _STATE_COLOURS: dict[str, Colour] = {"failed": "red", "in_doubt": "yellow"}
@@ -138,9 +138,11 @@ def pruned_words(entry: Pruned) -> str:
     whys = {"overflow": "refused as too long", "limit": "nearly too long", "person": "on request"}
     left_out = sum(map(sum, entry.calls.values()))
     gone = f", {left_out} calls left out by now, {entry.by}" if entry.summary else ""
-    shorter = f", {len(entry.shortened)} results shown shorter" if entry.shortened else ""
+    results = plural(len(entry.shortened), "result")
+    shorter = f", {results} shown shorter" if entry.shortened else ""
     why = whys.get(entry.why, entry.why)
-    return f"{entry.n} conversation pruned, {why}{gone}{shorter}: {entry.summary}"
+    said = f": {entry.summary}" if entry.summary else ""
+    return f"{entry.n} pruned, {why}{gone}{shorter}{said}"
 
 
 def _changed(entry: Progressed | Parked | Woken) -> str:

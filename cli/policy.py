@@ -15,7 +15,7 @@ from ..supervisor.classify import Classifier
 from ..supervisor.classify_user import UserRules, read_rules
 from ..supervisor.decide import History
 from ..supervisor.errors import UsageError
-from ..supervisor.failure import Failure, Stage, Traits
+from ..supervisor.failure import MODEL_TRAITS, Failure, Stage, Traits
 from ..supervisor.policy import Policy, resolve
 from ..supervisor.policy_file import format_policy, load_policy
 from .classify import classify_lines
@@ -76,6 +76,7 @@ class CallGiven(Struct, frozen=True, kw_only=True):
     effect: str | None = None
     safe_to_retry: bool = False
     accepts_key: bool = False
+    model: bool = False
     history: History = History()
 
 
@@ -151,6 +152,8 @@ def _header(text: str) -> tuple[str, str]:
 
 def called(given: CallGiven) -> tuple[str, Traits]:
     """Return the tool's name and marks: those of MODULE:TOOL, or as told; an unsafe write else."""
+    if given.model:
+        return "", MODEL_TRAITS
     if ":" in given.tool:
         found = load_tool(given.tool)
         return found.name, traits_of(found)

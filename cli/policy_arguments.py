@@ -68,6 +68,7 @@ def _add_call(command: argparse.ArgumentParser) -> None:
     command.add_argument("--effect", choices=("read", "write"), help="what the tool does (write)")
     command.add_argument("--safe-to-retry", action="store_true", help="it may run twice")
     command.add_argument("--accepts-key", action="store_true", help="it takes an idempotency key")
+    command.add_argument("--model", action="store_true", help="it was a request to the model")
     command.add_argument("--attempt", metavar="N", type=int, default=1, help="attempts made (1)")
     command.add_argument(
         "--elapsed", metavar="S", type=float, default=0.0, help="seconds since the first (0)"
@@ -104,5 +105,6 @@ def call_given(options: argparse.Namespace) -> CallGiven:
         effect=options.effect,
         safe_to_retry=options.safe_to_retry,
         accepts_key=options.accepts_key,
+        model=options.model,
         history=history,
     )

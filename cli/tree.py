@@ -26,6 +26,7 @@ from .terminal import (
     duration,
     fit,
     one_line,
+    plural,
     rounded,
     width_left,
 )
@@ -127,7 +128,7 @@ def _step(step: Step, terminal: Terminal) -> Line:
 
 def _prune(step: PruneStep) -> Line:
     done = [f"summed up by the {step.by}"] if step.summary else []
-    done += [f"{step.shortened} results shown shorter"] if step.shortened else []
+    done += [f"{plural(step.shortened, 'result')} shown shorter"] if step.shortened else []
     said = f": {one_line(step.summary)}" if step.summary else ""
     return Line(f"prune  ({step.why}) {', '.join(done)}{said}", colour="yellow")
 

@@ -65,6 +65,8 @@ def test_a_file_that_is_not_there_is_wrong_usage(ukemi: Ukemi) -> None:
         assert "none.toml" in ran.err
 
 
+TOO_LONG = "prompt is too long: 210000 tokens > 200000 maximum"
+
 EXPLAINED: list[tuple[tuple[str, ...], str, str, str]] = [
     (("--status", "503", "--effect", "read"), "transient", "retry", "hand_over"),
     (("--status", "503"), "transient", "retry", "hand_over"),
@@ -72,6 +74,8 @@ EXPLAINED: list[tuple[tuple[str, ...], str, str, str]] = [
     (("--status", "504", "--accepts-key"), "in_doubt_timeout", "retry", "hand_over"),
     (("--status", "504", "--safe-to-retry"), "in_doubt_timeout", "retry", "hand_over"),
     (("--status", "401"), "permission_denied", "hand_over", "hand_over"),
+    (("--text", TOO_LONG, "--effect", "read"), "context_overflow", "correct", "correct"),
+    (("--text", TOO_LONG, "--model"), "context_overflow", "prune", "prune"),
     (("--exception", "TypeError", "--message", "x"), "bug", "hand_over", "hand_over"),
     (("--text", "gibberish"), "unknown", "hand_over", "hand_over"),
     (("--text", "connection refused"), "transient", "retry", "hand_over"),

@@ -16,6 +16,7 @@ from ukemi.actors.events import (
     CallStarted,
     CallStuck,
     CheckpointStored,
+    ConversationPruned,
     CompensationFinished,
     CompensationStarted,
     Event,
@@ -118,6 +119,18 @@ WORDS: list[tuple[Event, str | None]] = [
     (
         CompensationFinished(session_id=S, n=2, index=0, tool="pay", state="compensated"),
         "pay (2.0) compensated",
+    ),
+    (
+        ConversationPruned(
+            session_id=S,
+            why="overflow",
+            by="digest",
+            messages_before=90,
+            messages=20,
+            chars_before=41_000,
+            chars=20_000,
+        ),
+        "conversation pruned from 41.0k to 20.0k characters (overflow, digest)",
     ),
     (
         TrajectoryRestarted(session_id=S, counter=4, why="a loop"),

@@ -17,6 +17,7 @@ from ukemi.stores.records import (
     Late,
     Noted,
     Opened,
+    Pruned,
     Resulted,
     Retried,
     Said,
@@ -228,6 +229,22 @@ def test_a_sub_session_stands_below_the_call_it_is_named_after() -> None:
         "│     └─ → done",
         "└─ session s-9  buyer  stopped  checkpoint 0",
         "   └─ user   put",
+    ]
+
+
+def test_a_prune_stands_where_the_model_began_to_see_less() -> None:
+    entries: list[JournalEntry] = [
+        OPENED,
+        Said(1, "x"),
+        Pruned(2, 7, (0,), "In short: nothing.", "model", "limit", ((8, 200),)),
+        Pruned(3, 0, (), "", why="limit", shortened=((8, 200), (9, 200))),
+        Answered(4, "done"),
+    ]
+    assert draw_session(tree("completed", 0, entries), Terminal(80)).splitlines()[2:-1] == [
+        "├─ user   x",
+        "├─ prune  (limit) summed up by the model, 1 result shown shorter: In short: not…",
+        "├─ prune  (limit) 2 results shown shorter",
+        "└─ model  done",
     ]
 
 
