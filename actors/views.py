@@ -7,6 +7,7 @@ pointers only): going back to before a prune, and reading the whole history, nee
 from array import array
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
+from operator import attrgetter
 
 import msgspec
 from msgspec import Struct
@@ -65,18 +66,6 @@ class _Replaced(Struct):
     left_out: list[Message]
     pruned: Pruned
 
-    def under(self, now: View) -> View:
-        """Return the view as it would be now without the prune."""
-        moved = len(self.view.messages) - self.end
-        later = bisect_right(now.ends, self.end)
-        return View(
-            [*self.view.messages, *now.messages[self.end :]],
-            self.view.counters + now.counters[later:],
-            self.view.ends + array("q", (end + moved for end in now.ends[later:])),
-            self.view.head,
-            self.view.answers,
-        )
-
 
 class Views:
     """The views that were replaced, the newest last."""
@@ -122,12 +111,25 @@ class Views:
         return self._replaced[-1].counter if self._replaced else 0
 
     def as_at(self, now: View, counter: int) -> View:
-        """Return the view as it would be without the prunes made after this checkpoint."""
-        for replaced in reversed(self._replaced):
-            if replaced.counter <= counter:
-                break
-            now = replaced.under(now)
-        return now
+        """Return the view as it would be without the prunes made after this checkpoint.
+
+        Each message is looked at once, however many prunes there are.
+        """
+        first = bisect_right(self._replaced, counter, key=attrgetter("counter"))
+        undone = self._replaced[first:]
+        if not undone:
+            return now
+        start = undone[0].view
+        view = View(
+            list(start.messages), start.counters[:], start.ends[:], start.head, start.answers
+        )
+        for prune, after in zip(undone, [*(each.view for each in undone[1:]), now], strict=True):
+            later = bisect_right(after.ends, prune.end)
+            moved = len(view.messages) - prune.end
+            view.messages += after.messages[prune.end :]
+            view.counters += after.counters[later:]
+            view.ends.extend(end + moved for end in after.ends[later:])
+        return view
 
     def forget_after(self, counter: int) -> None:
         """Drop the prunes made after this checkpoint."""
