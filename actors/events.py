@@ -269,6 +269,14 @@ class BreakerClosed(_Event, frozen=True, tag="breaker.closed"):
     level = "info"
 
 
+class AuditMismatch(_Event, frozen=True, tag="audit.mismatch"):
+    """An answer claims what was not done; ``corrected``: the model has been told, once."""
+
+    findings: tuple[str, ...]
+    corrected: bool
+    level = "error"
+
+
 class BudgetSoft(_Event, frozen=True, tag="budget.soft"):
     """The soft share of a limit is used up; the model has been told."""
 
@@ -348,6 +356,7 @@ Event = (
     | BreakerOpened
     | BreakerHalfOpen
     | BreakerClosed
+    | AuditMismatch
     | BudgetSoft
     | AlertRaised
     | SessionCompleted

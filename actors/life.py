@@ -12,6 +12,7 @@ from ..stores.base import Fenced
 from ..stores.records import Woken
 from ..supervisor import Context, Timer
 from .asking import Asking
+from .auditing import Auditing
 from .calling import Calling
 from .dossier import Trouble, concluded
 from .events import AlertRaised
@@ -38,6 +39,7 @@ class Life:
         self._calling = Calling(session, self._work)
         self._planning = Planning(session)
         self._unwinder = Unwinder(session)
+        self._auditing = Auditing(session, self._work)
         self._cut_answers = 0
 
     async def run(self, ctx: Context[object]) -> None:
@@ -211,7 +213,12 @@ class Life:
             return None if trouble is None else self._session.handed_over(trouble)
         if self._session.state.concluding:
             return self._session.handed_over(concluded(self._session.state, step.text))
-        return Completed(step.text)
+        judged = await self._auditing.judge(step)
+        if not isinstance(judged, Trouble):
+            return judged
+        self._session.ending = True
+        self._raise_alert(judged)
+        return self._session.handed_over(judged)
 
     def _answer_was_cut(self) -> Outcome | None:
         """Half an answer is no answer: ask for a shorter one, a few times."""

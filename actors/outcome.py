@@ -83,10 +83,14 @@ class Dossier(Struct, frozen=True, kw_only=True, omit_defaults=True):
     unsaved: str | None = None
 
 
-class Completed(Struct, frozen=True, tag_field="outcome", tag="completed"):
-    """The agent answered, and nothing speaks against the answer."""
+class Completed(Struct, frozen=True, tag_field="outcome", tag="completed", omit_defaults=True):
+    """The agent answered, and nothing speaks against the answer.
+
+    ``unverified`` are claims of the answer that nothing supports either, in its own words.
+    """
 
     answer: str
+    unverified: tuple[str, ...] = ()
 
 
 class HandedOver(Struct, frozen=True, tag_field="outcome", tag="handed_over"):

@@ -11,6 +11,7 @@ from msgspec import Struct
 from ..stores.records import (
     Allowed,
     Answered,
+    Audited,
     Booked,
     Decided,
     Ended,
@@ -123,6 +124,7 @@ class SessionState:
         self.task_counter = 0
         self.restarts = 0
         self.prunes = 0
+        self.audits = 0
         self.fallback: FellBack | None = None
         self.progress: str | None = None
         self.waits: dict[CallId, Wait] = {}
@@ -205,6 +207,9 @@ class SessionState:
             case Allowed():
                 self.ledger.allowed(entry)
                 self.status, self.outcome = "running", None
+            case Audited():
+                self._count(entry.n)
+                self.audits += 1
             case Probed():
                 pass  # what followed from it says the rest
 
@@ -227,6 +232,7 @@ class SessionState:
         self.concluding = False
         self.corrections.clear()
         self.restarts, self.prunes, self.fallback = 0, 0, None
+        self.audits = 0
         self.task_counter = self.conversation.last_mark
         self.trail = Trail(self.task_counter)
 

@@ -60,8 +60,9 @@ def outcome_lines(data: dict[str, Any], terminal: Terminal) -> list[str]:
         # Written by a version that knows more: show it as it is.
         return [f"{name}: {value}" for name, value in data.items()]
     match outcome:
-        case Completed(answer):
-            return [terminal.paint("completed", "green"), clean(answer).text]
+        case Completed(answer, unverified):
+            claims = _part("unverified", unverified, terminal)
+            return [terminal.paint("completed", "green"), clean(answer).text, *claims]
         case Stopped(reason, undone):
             lines = [terminal.paint(f"stopped ({reason})", "grey")]
             return [*lines, *_part("undone", _undone(undone), terminal)]

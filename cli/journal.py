@@ -5,8 +5,8 @@ from typing import Any, assert_never
 
 import msgspec
 
-from ..actors.wording import when
 from ..actors.findings import line_of
+from ..actors.wording import when
 from ..stores.records import (
     Answered,
     Audited,
@@ -64,8 +64,6 @@ def _colour(entry: JournalEntry) -> Colour | None:
             return "yellow"
         case Decided():
             return _decided_colour(entry)
-        case Audited():
-            return "; ".join(line_of(each) for each in entry.findings)
         case Unwinding() | Undoing() | Undone() | Frozen():
             return undo_colour(entry)
         case Noted() | Booked() | Opened() | Progressed() | Parked() | Woken():
@@ -109,6 +107,8 @@ def entry_words(entry: JournalEntry) -> str:
             return pruned_words(entry)
         case FellBack():
             return f"{entry.n} {entry.agent} takes over: {entry.why}"
+        case Audited():
+            return "; ".join(line_of(each) for each in entry.findings)
         case Unwinding() | Undoing() | Undone() | Frozen():
             return undo_entry_words(entry)
         case Progressed() | Parked() | Woken():

@@ -231,6 +231,27 @@ class BudgetPolicy(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
             raise ValueError(f"soft_share={self.soft_share} must be above 0 and at most 1")
 
 
+class AuditPolicy(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """How an agent's answer is compared with what was executed.
+
+    Attributes:
+        enabled: whether it is.
+        corrections_max: how often the model is told what differs before a person is asked.
+        values: what a number or identifier is that comes from nowhere: a mismatch (``alarm``), an
+            unverified claim (``flag``), or nothing (``off``).
+        alert_every_s: one alert for each agent in that time, however many sessions meet it.
+    """
+
+    enabled: bool = True
+    corrections_max: int = 1
+    values: Literal["alarm", "flag", "off"] = "alarm"
+    alert_every_s: float = 60.0
+
+    def __post_init__(self) -> None:
+        _check_least("corrections_max", self.corrections_max, 0)
+        _check_seconds("alert_every_s", self.alert_every_s)
+
+
 class StoragePolicy(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What is kept when a session ends, and how long a passing fault of the store is waited out."""
 
@@ -271,6 +292,7 @@ class Policy(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     waits: WaitPolicy = WaitPolicy()
     restarts: RestartPolicy = RestartPolicy()
     budget: BudgetPolicy = BudgetPolicy()
+    audit: AuditPolicy = AuditPolicy()
     storage: StoragePolicy = StoragePolicy()
     agent: dict[str, dict[str, Section]] = {}
     tool: dict[str, dict[str, Section]] = {}

@@ -1,0 +1,118 @@
+# ruff: noqa: RUF001 - the punctuation of Chinese
+"""A statement cut into sentences and fragments, and which of them assert anything. Pure.
+
+Code blocks and quoted text are somebody else's words; questions, plans, conditions and advice
+claim nothing. What is left is looked at word by word in claims.py.
+"""
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+STATEMENT_MAX = 20_000
+"""Characters of a statement that are read; its beginning and its end where it is longer."""
+
+_FENCED = re.compile(r"```.*?(?:```|\Z)|~~~.*?(?:~~~|\Z)", re.DOTALL)
+_QUOTED = re.compile(r"“[^”\n]{0,400}”|「[^」\n]{0,400}」|(?<![\w=])\"[^\"\n]{0,400}\"")
+_LINE_MARK = re.compile(r"^\s*(?:[-*•+>]|\d{1,3}[.)、]|\[[ xX]\]|#{1,6})\s+")
+_OPEN_BOX = re.compile(r"^\s*(?:[-*•+]\s+)?\[ \]")
+_SENTENCE_END = re.compile(
+    r"(?<=[.!?])(?<!\b[A-Z]\.)(?<!e\.g\.)(?<!i\.e\.)(?<!etc\.)[\"')\]]*\s+|(?<=[。！？；;])"
+)
+_PLAN_HEADING = re.compile(
+    r"^\W*(?:next steps?|plan|to[- ]?do|remaining|not (?:yet )?done|open (?:points|items|questions)|"
+    r"suggest\w*|recommend\w*|proposed?\b.*|options?|what (?:you|to)\b.*|how to\b.*|steps? to\b.*|"
+    r"still (?:open|missing|to do)|待办|下一步\w*|后续\w*|计划|建议|未完成\w*|剩余\w*|步骤)[^.。]{0,40}[:：]?\W*$",
+    re.IGNORECASE,
+)
+_BLOCKER = re.compile(
+    r"\b(?:if|unless|whether|please|suppose|assuming|provided that|make sure|should you|let me know|"
+    r"would you|do you|did you|shall i|want me|for example|e\.g\.|imagine|in case)\b",
+    re.IGNORECASE,
+)
+_SUBORDINATE = re.compile(
+    r"\b(?:when|once|after|until|before|as soon as|by the time|till|whenever)\b(?!\s+(?:i|we|i've|we've)\b)",
+    re.IGNORECASE,
+)
+_FRAGMENT_EN = re.compile(
+    r"\s*(?:[,;]|\s[-–—]\s|—)\s+(?:(?:and|but|then|so|also)\s+)*|\s+(?:and|but|then|so|while|although|though|however|"
+    r"yet|whereas|because|since|as)\s+(?:also\s+|then\s+)*|:\s+|\s*[()]\s*"
+)
+_FRAGMENT_ZH = re.compile(
+    r"[，：；]|:(?!\d)|、|但是|但|不过|然而|而且|并且|并|而|然后|随后|接着|（|）|因为|由于|因此|所以"
+)
+HAN = re.compile(r"[\u4e00-\u9fff]")
+
+
+class Sentence(NamedTuple):
+    """One sentence: its text, its fragments, and from which fragment on nothing is asserted."""
+
+    text: str
+    fragments: tuple[str, ...]
+    asserted: int
+    chinese: bool
+    heading: bool = False
+
+    @property
+    def asserts(self) -> bool:
+        """Whether anything in it is asserted."""
+        return self.asserted > 0
+
+
+def shown(statement: str) -> str:
+    """Return the part of a statement that is read, without code blocks."""
+    if len(statement) > STATEMENT_MAX:
+        half = STATEMENT_MAX // 2
+        statement = f"{statement[:half]}\n{statement[-half:]}"
+    return _FENCED.sub("\n", statement)
+
+
+def sentences(statement: str, *, quotes: bool = False) -> Iterator[Sentence]:
+    """Cut a statement into sentences; quoted words are left out unless asked for."""
+    text = shown(statement)
+    if not quotes:
+        text = _QUOTED.sub(" … ", text)
+    planned = False
+    for line in text.splitlines():
+        if not line.strip():
+            planned = False
+            continue
+        if _PLAN_HEADING.match(line.strip()):
+            planned = True
+            continue
+        skipped = planned or _OPEN_BOX.match(line) is not None
+        body = _LINE_MARK.sub("", line).replace("`", "").replace("**", "").replace("__", "")
+        for piece in _SENTENCE_END.split(body):
+            if piece.strip():
+                yield _sentence(piece.strip(), skipped)
+
+
+def _sentence(text: str, planned: bool) -> Sentence:
+    chinese = HAN.search(text) is not None
+    fragments = _fragments(text, chinese)
+    question = text.rstrip("\"')】」”").endswith(("?", "？"))
+    asserted = 0 if planned or question else _asserted(fragments, chinese)
+    return Sentence(text, fragments, asserted, chinese)
+
+
+def _fragments(text: str, chinese: bool) -> tuple[str, ...]:
+    cut = _FRAGMENT_ZH if chinese else _FRAGMENT_EN
+    return tuple(part.strip() for part in cut.split(text) if part and part.strip()) or (text,)
+
+
+_BLOCKER_ZH = re.compile(
+    r"如果|若|假如|是否|要是|一旦|请|吗|建议|可以|只要|除非|例如|比如|完成后|之后再|等待|待"
+)
+
+
+def _asserted(fragments: tuple[str, ...], chinese: bool) -> int:
+    """Return how many fragments, from the first on, assert anything: up to a condition or request."""
+    for at, fragment in enumerate(fragments):
+        if _BLOCKER.search(fragment) or (chinese and _BLOCKER_ZH.search(fragment)):
+            return at
+    return len(fragments)
+
+
+def subordinate(fragment: str) -> bool:
+    """Tell whether a fragment says when something is the case, not that it is."""
+    return _SUBORDINATE.search(fragment) is not None
