@@ -5,7 +5,16 @@ from collections.abc import Sequence
 
 import anyio
 import pytest
-from sessions import agent, assert_paired, conversation, ended, journal, opened, run_one
+from sessions import (
+    agent,
+    assert_paired,
+    conversation,
+    ended,
+    journal,
+    opened,
+    put_history,
+    run_one,
+)
 
 from ukemi import (
     Agent,
@@ -30,7 +39,7 @@ from ukemi.actors.tools import AnyTool
 from ukemi.models import ScriptedModel, call
 from ukemi.models.scripted import Hang, Reply
 from ukemi.stores.memory import MemoryStore
-from ukemi.stores.records import Pruned, Resulted, ToolCall, Usage
+from ukemi.stores.records import Pruned, Resulted, ToolCall, Usage, decode_row
 from ukemi.supervisor.errors import TransientError
 from ukemi.supervisor.policy import OverflowPolicy, PlanningPolicy
 
@@ -418,6 +427,35 @@ async def test_a_prune_on_request_while_the_model_is_asked(store: MemoryStore) -
     async with opened(store):
         whole = fold("s", await journal(store, "s")).conversation.originals()
     assert sum(isinstance(each, ToolMessage) for each in whole) == 9
+
+
+# ---------------------------------------------------------------- crashes
+
+
+@pytest.mark.parametrize("policy", [DIGEST, BY_MODEL], ids=["digest", "model"])
+async def test_wherever_it_dies_it_comes_to_the_same_conversation(
+    store: MemoryStore, policy: Policy
+) -> None:
+    """Each row of the journal may be the last that was stored: resumed, the end is as without it."""
+
+    def script() -> Limited:
+        return Limited(18, 3_000, summary="a summary")
+
+    of = agent(script(), [look])
+    async with Runtime(store, agents=[of], policy=policy) as runtime:
+        await run_one(runtime, of, session_id="s")
+    async with opened(store):
+        rows = [decode_row(row.body) for row in (await store.load("s")).rows]
+        whole = await conversation(store, "s")
+    assert sum(isinstance(each, Pruned) for row in rows for each in row) >= 3
+    for stored in range(1, len(rows)):
+        other = MemoryStore(secrets.token_hex(8))
+        async with opened(other):
+            await put_history(other, "s", rows[:stored])
+        async with Runtime(other, agents=[agent(script(), [look])], policy=policy) as runtime:
+            assert await ended(runtime, "s") == Completed("done")
+        async with opened(other):
+            assert await conversation(other, "s") == whole, f"after row {stored}"
 
 
 # ---------------------------------------------------------------- very long sessions

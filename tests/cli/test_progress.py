@@ -133,6 +133,10 @@ WORDS: list[tuple[Event, str | None]] = [
         "conversation pruned from 41.0k to 20.0k characters (overflow, digest)",
     ),
     (
+        AuditMismatch(session_id=S, findings=("sent: nothing ran", "b"), corrected=True),
+        "the answer is not what was done: sent: nothing ran; b",
+    ),
+    (
         TrajectoryRestarted(session_id=S, counter=4, why="a loop"),
         "no progress, begins again at checkpoint 4: a loop",
     ),
