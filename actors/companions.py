@@ -150,8 +150,10 @@ class Companion:
         except (NameError, TypeError, AttributeError, SyntaxError):
             return Any
         found = hints.get(RESULT, Any)
+        if found is object:
+            return Any
         try:
-            msgspec.json.Decoder(found)
+            msgspec.json.schema(found)  # a decoder takes any class, and fails at each value of it
         except (TypeError, ValueError, NameError) as error:
             raise UsageError(
                 f"{self._where} annotates {RESULT!r} with {found}, which cannot be read from what "
@@ -199,4 +201,7 @@ def _of_text(text: str, of: Any) -> object:
             return msgspec.convert(None, of) if of is not Any else ""
         except msgspec.ValidationError:
             pass  # it was the empty text
-    return msgspec.convert(text, of)
+    try:
+        return msgspec.convert(text, of)
+    except msgspec.ValidationError:
+        return msgspec.json.decode(text, type=of)  # as a person writes it
