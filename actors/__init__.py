@@ -6,9 +6,10 @@ Never: talks to a provider itself, or writes to a store other than through the c
 
 Files, each using only those before it: text, secrets, scrub, docstring · model, views · marks, arguments, schema,
 context, threads, bodies, companions, tools, toolbox, results, closing · budget, accounts, metering · conversation, pruning, room, ledger, unwound, state, summaries · outcome,
-dossier, dossier_markdown, wording · events, bus, upstreams, alerts · checkpoint, journal, ownership, steady · agent, work, active_time, services
+dossier, dossier_markdown, wording, undo_plan, undo_answers · events, bus, upstreams, alerts · checkpoint, journal, ownership, steady · agent, work, active_time, services
 · session · ends, parking, gate, summarising, pruner, preparing, probing, executing, asking, calling, planning, compensating, unwinding · inspection
-· claims_words, claims_text, claims, claims_values, audit_record, claims_given, findings, audit_files, audit_targets, audit_substitutes, audit,
+· claims_words, claims_text, claims_made, claims_english, claims_chinese, claims_results, claims, claims_values, audit_record, audit_ledger,
+claims_given, findings, audit_files, audit_targets, audit_substitutes, audit,
 audit_sources, auditing · life · retention · pool, sessions,
 decisions, inbox, late, keeper · naming, handle, runtime.
 """
@@ -27,6 +28,8 @@ from .events import (
     CallStarted,
     CallStuck,
     CheckpointStored,
+    CompensationFinished,
+    CompensationStarted,
     ConversationPruned,
     DecisionTaken,
     Event,
