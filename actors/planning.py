@@ -193,7 +193,7 @@ class Planning:
 
     def fallback_task(self, step: FallBack) -> str:
         """Return what the fallback is asked to do: the user's words, and what has been done."""
-        conversation = self._session.state.conversation
+        conversation = self._session.state.conversation.originals()
         said = [each.text for each in conversation if isinstance(each, UserMessage)]
         tried = f"Another agent tried this before you and made no progress: {step.why}."
         return "\n\n".join([*said, "\n".join([tried, *self._done(conversation)])])

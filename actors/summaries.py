@@ -153,7 +153,7 @@ def _counted(name: str, count: tuple[int, int]) -> str:
 def _sections(left_out: LeftOut, reads: Callable[[str], bool], room: int) -> Iterator[str]:
     """Yield the lines of each kind below its heading; what one leaves free the next may use."""
     kinds: tuple[tuple[str, float, Callable[[Sequence[Message]], Iterator[str]]], ...] = (
-        ("What the user said, shortened:", 0.34, _said),
+        ("What you were told, shortened:", 0.34, _said),
         ("What was done stays done; do not do it again:", 0.6, partial(_writes, reads)),
         ("Last steps:", 1.0, partial(_steps, reads)),
     )
@@ -182,7 +182,10 @@ def _last_lines(
 def _said(messages: Sequence[Message]) -> Iterator[str]:
     for message in reversed(messages):
         if isinstance(message, UserMessage):
-            yield f"- {_line(message.text)}"
+            yield f"- user: {_line(message.text)}"
+        elif isinstance(message, NoteMessage):
+            # A person's word on a doubt is one of these.
+            yield f"- runtime: {_line(message.text)}"
 
 
 def _writes(reads: Callable[[str], bool], messages: Sequence[Message]) -> Iterator[str]:

@@ -23,6 +23,7 @@ from ukemi.actors.pruning import (
 from ukemi.actors.state import SessionState
 from ukemi.stores.records import (
     Answered,
+    CallState,
     JournalEntry,
     Noted,
     Opened,
@@ -35,6 +36,8 @@ from ukemi.stores.records import (
     decode_row,
     encode_row,
 )
+
+STATES: tuple[CallState, ...] = ("succeeded", "succeeded", "failed")
 
 
 class Talk:
@@ -78,7 +81,7 @@ class Talk:
         self.add(Answered(n, self.text(80), named))
         for index in self.rng.sample(range(calls), calls):
             self.counter += 1
-            state = self.rng.choice(("succeeded", "succeeded", "failed"))
+            state = self.rng.choice(STATES)
             self.add(Resulted(n, index, self.counter, self.text(size), state))
 
     def prune(self, plan: Plan) -> None:

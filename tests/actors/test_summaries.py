@@ -47,6 +47,7 @@ def test_a_digest_says_what_was_called_done_and_said() -> None:
     text = digest(
         [
             UserMessage("please   hurry\nup"),
+            NoteMessage("a person says it is paid"),
             *step("look", '{"at": 1}', "nothing\nnew"),
             *step("put", '{"sku": "A-17"}', "A-17 is in the basket"),
             *step("put", '{"sku": "B"}', "sold out", error=True),
@@ -59,8 +60,9 @@ def test_a_digest_says_what_was_called_done_and_said() -> None:
         [
             HEADER,
             "Calls left out: put 3 (2 without success), look 1.",
-            "What the user said, shortened:",
-            "- please hurry up",
+            "What you were told, shortened:",
+            "- user: please hurry up",
+            "- runtime: a person says it is paid",
             "What was done stays done; do not do it again:",
             '- put({"sku": "A-17"}): A-17 is in the basket',
             '- put({"sku": "B"}) (no success): sold out',
