@@ -8,7 +8,7 @@ Files, each using only those before it: text, secrets, scrub, docstring · model
 context, threads, bodies, companions, tools, toolbox, results, closing · budget, accounts, metering · conversation, pruning, room, ledger, unwound, state, summaries · outcome,
 dossier, dossier_markdown, wording, undo_plan, undo_answers · events, bus, upstreams, alerts · checkpoint, journal, ownership, steady · agent, work, active_time, services
 · session · ends, parking, gate, summarising, pruner, preparing, probing, executing, asking, calling, planning, compensating, unwinding · inspection
-· claims_words, claims_text, claims_made, claims_english, claims_chinese, claims_results, claims, claims_values, audit_record, audit_ledger,
+· claims_words, claims_text, claims_made, claims_english, claims_chinese, claims_results, claims, claims_dates, claims_values, claims_sums, claims_sources, audit_record, audit_ledger,
 claims_given, findings, audit_files, audit_targets, audit_substitutes, audit,
 audit_sources, auditing · life · retention · pool, sessions,
 decisions, inbox, late, keeper · naming, handle, runtime.
@@ -72,9 +72,9 @@ __all__ = [
     "CallStarted",
     "CallStuck",
     "CheckpointStored",
-    "ConversationPruned",
     "CompensationFinished",
     "CompensationStarted",
+    "ConversationPruned",
     "DecisionTaken",
     "Event",
     "EventsDropped",

@@ -13,13 +13,16 @@ import msgspec
 from msgspec import Struct
 
 from .audit_files import check_files
-from .audit_record import Ledger, Ran, Record, name_words
+from .audit_ledger import Ledger
+from .audit_record import Ran, Record, name_words
 from .audit_substitutes import substitutes
 from .audit_targets import targets_missed
-from .claims import PATH, Claim, claims_of
+from .claims import claims_of
 from .claims_given import FINISH
+from .claims_made import PATH, Claim
+from .claims_sources import Sources
 from .claims_text import shown
-from .claims_values import Sources, Value, values_of
+from .claims_values import Value, values_of
 from .claims_words import (
     ACTIONS,
     DISCLOSURE,

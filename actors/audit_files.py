@@ -3,8 +3,9 @@
 import posixpath
 import re
 
-from .audit_record import FileFact, Ledger, Ran, name_words
-from .claims import PATH, Claim
+from .audit_ledger import Ledger
+from .audit_record import FileFact, Ran, name_words
+from .claims_made import PATH, Claim
 from .findings import Finding, finding
 
 _SOURCE_BEFORE = re.compile(

@@ -3,8 +3,9 @@
 import posixpath
 import re
 
-from .audit_record import GENERIC, Ledger, Ran, does, name_words
-from .claims import Claim
+from .audit_ledger import Ledger
+from .audit_record import GENERIC, Ran, does, name_words
+from .claims_made import Claim
 from .claims_text import shown
 from .claims_words import ACTIONS
 from .findings import Finding, finding

@@ -4,8 +4,9 @@
 import re
 from collections.abc import Sequence
 
-from .audit_record import Ledger, Ran
-from .claims import Claim
+from .audit_ledger import Ledger
+from .audit_record import Ran
+from .claims_made import Claim
 from .claims_text import shown
 from .claims_values import Value, values_of
 from .claims_words import DISCLOSURE

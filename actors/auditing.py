@@ -21,8 +21,8 @@ from .audit_sources import (
     said_in_messages,
     tool_facts,
 )
-from .claims import PATH
 from .claims_given import claims_given
+from .claims_made import PATH
 from .claims_text import shown
 from .dossier import Alert, Trouble
 from .events import AlertRaised, AuditMismatch

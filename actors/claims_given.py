@@ -8,7 +8,8 @@ import msgspec
 from msgspec import Struct
 
 from .audit_record import Ran
-from .claims import Claim, claims_of
+from .claims import claims_of
+from .claims_made import Claim
 
 FINISH = "finish"
 """The name of the tool whose arguments are claims."""

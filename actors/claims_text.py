@@ -61,6 +61,7 @@ class Sentence(NamedTuple):
 
 def shown(statement: str) -> str:
     """Return the part of a statement that is read, without code blocks."""
+    statement = statement.replace("\u2019", "'")
     if len(statement) > STATEMENT_MAX:
         half = STATEMENT_MAX // 2
         statement = f"{statement[:half]}\n{statement[-half:]}"

@@ -11,6 +11,11 @@ import re
 from typing import NamedTuple
 
 
+def words(text: str) -> frozenset[str]:
+    """Return the words of a text as a set."""
+    return frozenset(text.split())
+
+
 class Action(NamedTuple):
     """One kind of deed, and the words for it."""
 
@@ -107,134 +112,25 @@ CHINESE: tuple[tuple[str, str], ...] = tuple(
 FILE_ACTIONS = frozenset({"create", "update", "delete", "move", "backup", "restore", "build"})
 """Actions whose object may be a file of the working directory."""
 
-TEXT_PRODUCTS = frozenset(
-    [
-        "summary",
-        "list",
-        "table",
-        "plan",
-        "draft",
-        "outline",
-        "overview",
-        "answer",
-        "translation",
-        "comparison",
-        "recommendation",
-        "analysis",
-        "explanation",
-        "example",
-        "proposal",
-        "suggestion",
-        "note",
-        "notes",
-        "summaries",
-        "breakdown",
-        "sketch",
-        "poem",
-        "story",
-        "paragraph",
-        "sentence",
-        "reply",
-        "response",
-        "摘要",
-        "总结",
-        "列表",
-        "表格",
-        "计划",
-        "草稿",
-        "大纲",
-        "方案",
-        "建议",
-        "翻译",
-        "分析",
-        "说明",
-    ]
+TEXT_PRODUCTS = words(
+    """
+    summary list table plan draft outline overview answer translation comparison recommendation
+    analysis explanation example proposal suggestion note notes summaries breakdown sketch poem
+    story paragraph sentence reply response 摘要 总结 列表 表格 计划 草稿 大纲 方案 建议 翻译 分析 说明
+    """
 )
 """What an answer may be itself: to have made it needs no tool."""
 
-OBJECT_NOUNS = frozenset(
-    [
-        "email",
-        "emails",
-        "mail",
-        "message",
-        "messages",
-        "order",
-        "orders",
-        "payment",
-        "refund",
-        "file",
-        "files",
-        "report",
-        "reports",
-        "ticket",
-        "tickets",
-        "invoice",
-        "invoices",
-        "booking",
-        "reservation",
-        "tests",
-        "changes",
-        "change",
-        "record",
-        "records",
-        "meeting",
-        "reminder",
-        "reminders",
-        "deployment",
-        "release",
-        "service",
-        "account",
-        "user",
-        "users",
-        "issue",
-        "issues",
-        "room",
-        "customer",
-        "database",
-        "table",
-        "config",
-        "configuration",
-        "task",
-        "tasks",
-        "request",
-        "requests",
-        "branch",
-        "backup",
-        "notification",
-        "notifications",
-        "transfer",
-        "script",
-        "document",
-        "documents",
-        "fix",
-        "update",
-        "updates",
-        "event",
-        "job",
-        "entry",
-        "entries",
-        "subscription",
-        "role",
-        "access",
-        "permission",
-        "permissions",
-        "build",
-        "package",
-        "server",
-        "data",
-        "folder",
-        "directory",
-        "comment",
-        "post",
-        "pr",
-        "commit",
-        "version",
-        "flight",
-        "hotel",
-        "appointment",
-        "shipment",
-    ]
+OBJECT_NOUNS = words(
+    """
+    email emails mail message messages order orders payment refund file files report reports
+    ticket tickets invoice invoices booking reservation tests changes change record records
+    meeting reminder reminders deployment release service account user users issue issues room
+    customer database table config configuration task tasks request requests branch backup
+    notification notifications transfer script document documents fix update updates event job
+    entry entries subscription role access permission permissions build package server data
+    folder directory comment post pr commit version flight hotel appointment shipment
+    """
 )
 """What headline style may put before its participle: "Order placed.\""""
 
@@ -260,29 +156,11 @@ SYNONYMS: tuple[frozenset[str], ...] = tuple(
     )
 )
 
-EXECUTORS = frozenset(
-    [
-        "shell",
-        "bash",
-        "sh",
-        "terminal",
-        "command",
-        "cmd",
-        "exec",
-        "powershell",
-        "python",
-        "code",
-        "script",
-        "console",
-        "computer",
-        "sql",
-        "execute",
-        "repl",
-        "notebook",
-        "interpreter",
-        "http",
-        "curl",
-    ]
+EXECUTORS = words(
+    """
+    shell bash sh terminal command cmd exec powershell python code script console computer sql
+    execute repl notebook interpreter http curl
+    """
 )
 """Words in the name of a tool that can do anything its arguments say."""
 

@@ -5,7 +5,7 @@ from typing import Literal
 
 from ..stores.records import AuditFinding
 from .audit_record import Ran
-from .claims import Claim
+from .claims_made import Claim
 
 Finding = AuditFinding
 

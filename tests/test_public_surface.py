@@ -48,13 +48,13 @@ from ukemi.stores.base import Head
 UKEMI = """
 Agent Budget BusinessRejected CallContext Checkpoint Classifier Completed ContentRefused ContextOverflow Dossier
 ErrorClass Failed Failure HandedOver InDoubtTimeout Inspection InvalidArgument Model ModelReply
-ModelRequest Outcome PermissionDenied PlanningFailure Policy Prices RateLimited ResourceExhausted
+ModelRequest NOT_DONE NotDone Outcome PermissionDenied PlanningFailure Policy Prices RateLimited ResourceExhausted
 RetryPolicy Runtime RuntimeClosed SessionHandle Stopped Tool ToolBug Traits TransientError UkemiError UsageError classify
 current declared_failure read_rules tool CheckpointUnknown Fenced SessionDamaged SessionExists SessionOwned
 SessionUnknown StoreError StoreFailed StoreUnusable
 """
 ACTORS = """
-AlertRaised AssistantMessage BreakerClosed BreakerHalfOpen BreakerOpened BudgetSoft CallFinished CallLate CallProbed CallStarted CallStuck
+AlertRaised AssistantMessage AuditMismatch BreakerClosed BreakerHalfOpen BreakerOpened BudgetSoft CallFinished CallLate CallProbed CallStarted CallStuck
 CheckpointStored ConversationPruned Event EventsDropped Message MessageReceived ModelAnswered ModelAsked
 ModelPiece ModelSuperseded NoteMessage RetryScheduled SessionCompleted SessionHandedOver SessionParked SessionRestarted
 SessionResumed SessionStarted SessionStopped SessionWoken StepFacts ToolCall
@@ -64,7 +64,7 @@ MODELS = """
 AnswerError AnthropicModel Hang OpenAIModel Pieces Reply Script ScriptExhausted ScriptedModel call
 parse_model
 """
-TOOLS = "ShellResult delete_file list_files read_file shell shell_tool write_file"
+TOOLS = "ShellResult delete_file finish list_files read_file shell shell_tool write_file"
 ROOMS = frozenset({"actors", "cli", "models", "stores", "supervisor", "tools"})
 
 

@@ -3,15 +3,17 @@
 Decides how a command and a file are handled safely; owns processes and open files for one call.
 Never looks at sessions or stores: what a body may know is in `ukemi.actors.context`.
 
-Order: places <- files; processes, places <- shell.
+Order: places <- files; processes, places <- shell; finish.
 """
 
 from .files import delete_file, list_files, read_file, write_file
+from .finish import finish
 from .shell import ShellResult, shell, shell_tool
 
 __all__ = [
     "ShellResult",
     "delete_file",
+    "finish",
     "list_files",
     "read_file",
     "shell",

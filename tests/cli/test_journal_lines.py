@@ -12,6 +12,8 @@ from ukemi.cli.stored import Numbered
 from ukemi.cli.terminal import Terminal, columns_of
 from ukemi.stores.records import (
     Answered,
+    Audited,
+    AuditFinding,
     Booked,
     Ended,
     FellBack,
@@ -106,6 +108,10 @@ LINES: list[tuple[JournalEntry, str]] = [
     (
         Frozen("the task says so", (UndoStep(3, 0, "place", "compensate"),)),
         "freeze  nothing is undone, the task says so; left as they are: 3.0 place",
+    ),
+    (
+        Audited(9, (AuditFinding("contradicted", "Sent.", "nothing ran", ("call 3.0 send failed",)),)),
+        'audit   contradicted: "Sent.": nothing ran (call 3.0 send failed)',
     ),
     (Booked(Spent(seconds=2.0, tokens=7)), "spent   2.0 s, 7 tokens so far"),
 ]

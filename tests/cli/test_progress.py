@@ -7,6 +7,7 @@ import pytest
 
 from ukemi.actors.events import (
     AlertRaised,
+    AuditMismatch,
     BreakerClosed,
     BreakerHalfOpen,
     BreakerOpened,

@@ -1,0 +1,63 @@
+# ruff: noqa: RUF001 - the punctuation of Chinese
+"""Deeds that a Chinese sentence claims. Pure."""
+
+import re
+from collections.abc import Iterator
+
+from .claims_english import deeds_in_english
+from .claims_made import NEGATED_ZH, Head
+from .claims_text import HAN, Sentence
+from .claims_words import CHINESE
+
+_FUTURE_ZH = re.compile(
+    r"将会|将要|会|准备|打算|计划|需要|可以|可|应该|应|建议|想要|想|要求|要|即将|待|正在|尝试|试图|等待|能够|能|帮您|帮你|希望|为了|用于|以便|如何|怎么|后再|前请|时请"
+)
+_FUTURE_JIANG = re.compile(r"(?<!已)(?<!已经)将(?![^，。]*?(?:了|完成|成功))")
+_DONE_ZH = re.compile(r"已经|已|成功|完成|完毕|好了|了|过|均|妥|到位|完$")
+_OTHERS_ZH = re.compile(
+    r"(?:客户|用户|对方|您|你|他|她|他们|管理员|同事|系统|被客户|被用户|由\S{1,8}|被\S{1,6})(?:已经|已|自行|主动)?$"
+)
+_BY_OTHERS_ZH = re.compile(r"被(?:客户|用户|对方|管理员|系统|他|她|买家|卖家|您|你)")
+_FOR_YOU = re.compile(r"(?:为|给|帮|替|向)(?:您|你|大家|客户|用户)")
+
+
+def deeds_in_chinese(sentence: Sentence) -> Iterator[Head]:
+    for at, fragment in enumerate(sentence.fragments[: sentence.asserted]):
+        taken: list[tuple[int, int]] = []
+        for word, action in CHINESE:
+            place = fragment.find(word)
+            if place < 0 or any(start < place + len(word) and place < end for start, end in taken):
+                continue
+            taken.append((place, place + len(word)))
+            if _claimed_zh(fragment, place, place + len(word)):
+                same = tuple(each for each in (a for w, a in CHINESE if w == word) if each)
+                yield Head(at, same or (action,), word, _passive_zh(fragment, place), fragment)
+        if not HAN.search(fragment):
+            yield from deeds_in_english(Sentence(fragment, (fragment,), 1, False))
+
+
+def _passive_zh(fragment: str, place: int) -> bool:
+    return (
+        not re.search(r"我|为您|为你|帮您|帮你|本人", fragment[:place])
+        and "将" not in fragment[:place]
+    )
+
+
+def _claimed_zh(fragment: str, start: int, end: int) -> bool:
+    """Tell whether the word at this place says that it was done."""
+    before, after = _FOR_YOU.sub("", fragment[:start]), fragment[end:]
+    if NEGATED_ZH.search(before[-8:]) or NEGATED_ZH.search(after[:6]):
+        return False
+    if _BY_OTHERS_ZH.search(before) or _OTHERS_ZH.search(before):
+        return False
+    if re.match(r"(?:了|过|好)?的(?!是)", after) or after.startswith(
+        ("时", "后", "前", "中", "结果", "期限", "方式")
+    ):
+        return False
+    future = _FUTURE_ZH.search(before.replace("会议", "")[-6:])
+    if future is not None and not re.search(r"已|成功|了$", before):
+        return False
+    word_done = fragment[start:end].endswith(("了", "好", "成")) or fragment[start:end].startswith(
+        "已"
+    )
+    return bool(word_done or _DONE_ZH.search(before) or _DONE_ZH.search(after[:14]))

@@ -1,0 +1,196 @@
+"""Deeds that an English sentence claims. Pure."""
+
+import re
+from collections.abc import Iterator
+
+from .claims_made import MODALS, NEGATED, Head
+from .claims_text import Sentence, subordinate
+from .claims_words import ACTIONS, NOUNS, OBJECT_NOUNS, PAST, words
+
+FINITE = re.compile(
+    r"\b(?:is|are|was|were|has|have|had|will|would|can|could|should|may|might|must|does|do|did|"
+    r"isn't|wasn't|i|we|you|it|they|he|she|there|this|that)\b",
+    re.IGNORECASE,
+)
+
+_TOKEN = re.compile(r"[A-Za-z][\w'-]*|\S")
+_AUX_PASSIVE = words("was were is are been be being got gets 's")
+_AUX_PERFECT = words("has have had i've we've having 've")
+_AGENT = words("i we i've we've i'd")
+_OTHERS = words(
+    """
+    you he she they who someone somebody anyone user users customer customers client team
+    manager admin people colleague vendor supplier it that which your their his her u
+    """
+)
+_DETERMINERS = words(
+    """
+    the a an this these those my our your its their his her any each every another such newly
+    recently previously last first
+    """
+)
+_ADVERBS = words(
+    """
+    successfully now just already also then finally correctly properly automatically both all
+    recently since therefore indeed safely fully immediately directly subsequently too only
+    manually quickly promptly then next first completely permanently
+    """
+)
+_REPORTED = re.compile(
+    r"\b(?:already|yesterday|last (?:week|month|year|night)|ago|earlier|previously|originally|"
+    r"in (?:19|20)\d\d|on \w+ \d{1,2}|on \d{1,2} \w+|on (?:19|20)\d\d|back in|since \w+ \d)\b",
+    re.IGNORECASE,
+)
+_BY_OTHERS = re.compile(
+    r"\bby (?:hand\b|(?!me\b|us\b|the agent|myself)(?:the|a|an|his|her|their|its|you|[A-Z]|customer|user|someone))"
+)
+_TO_BE = re.compile(r"\bto (?:be|have|get|been|being)(?: \w+ly)?$", re.IGNORECASE)
+_BASE_CLAIM = re.compile(
+    r"\b(?:i|we) (?:was|were) able to (\w+)|\b(?:i|we) (?:have )?(?:successfully )?managed to (\w+)|"
+    r"\b(?:i|we) did (\w+)\b",
+    re.IGNORECASE,
+)
+_ABLE = re.compile(r"\b(?:was|were) able to\b")
+_NOMINAL = re.compile(
+    r"\b([a-z-]+) (?:to [\w ]{1,30} |of [\w ]{1,30} |for [\w ]{1,30} )?(?:(?:is|was|has been|are|were) (?:now |all )?)?"
+    r"(?:successful|successfully|complete|completed|done|finished|went through|succeeded|confirmed|live)\b",
+    re.IGNORECASE,
+)
+_LIVE = re.compile(r"\b(?:is|are) (?:now )?(?:live|up and running) (?:on|in)\b", re.IGNORECASE)
+_IRREGULAR_OTHER = words("based given used needed required expected called named")
+
+
+def deeds_in_english(sentence: Sentence) -> Iterator[Head]:
+    status: bool | None = None  # of the verb before, whose auxiliary the next may share
+    for at, fragment in enumerate(sentence.fragments[: sentence.asserted]):
+        tokens = _TOKEN.findall(fragment)
+        verbs = [i for i, each in enumerate(tokens) if _actions_of(each.lower())]
+        if subordinate(fragment):
+            status = False
+            continue
+        claimed = False
+        for i in verbs:
+            claimed = _claimed(tokens, i, fragment, at, status)
+            if claimed or i == verbs[-1]:
+                status = claimed
+            if claimed:
+                yield _head(at, tokens, i, fragment)
+                break
+        if not claimed:
+            yield from _other_forms(at, fragment)
+
+
+def _actions_of(word: str) -> tuple[str, ...]:
+    """Return the actions of a past form; one that is in no table stands for its own stem."""
+    known = PAST.get(word)
+    if known is not None:
+        return known
+    if len(word) > 5 and word.endswith("ed") and word.isascii() and word not in _IRREGULAR_OTHER:
+        return (f"={word[:-2]}",)
+    return ()
+
+
+def _claimed(tokens: list[str], i: int, fragment: str, at: int, before: bool | None) -> bool:
+    """Tell whether the past form at this place says that the agent did it."""
+    lower = [each.lower() for each in tokens]
+    left = [each for each in lower[:i] if each not in _ADVERBS]
+    if _denied(lower, i, fragment):
+        return False
+    if _BY_OTHERS.search(" ".join(tokens[i : i + 6])):
+        return False
+    if not left:
+        return lower[i] not in _ALSO_BASE and (not at or before is not False)
+    if left[-1] in _DETERMINERS and not _ends_headline(left, lower[i + 1 :]):
+        return False
+    if any(each in _AGENT for each in left):
+        return True
+    return _passive_or_headline(tokens, left, lower, i, fragment)
+
+
+def _denied(lower: list[str], i: int, fragment: str) -> bool:
+    """Whether the verb is negated, only wanted, or to come."""
+    head, tail = lower[:i], lower[i + 1 : i + 3]
+    if NEGATED.search(" ".join(head[-10:])) or {"nothing", "none", "no", "neither"} & set(tail):
+        return True
+    return bool(MODALS & set(head[-7:])) or _TO_BE.search(" ".join(head)) is not None
+
+
+def _passive_or_headline(
+    tokens: list[str], left: list[str], lower: list[str], i: int, fragment: str
+) -> bool:
+    aux = next((each for each in reversed(left[-3:]) if each in _AUX_PASSIVE | _AUX_PERFECT), None)
+    if aux in _AUX_PASSIVE:
+        return True
+    if aux in _AUX_PERFECT or _OTHERS & set(left):
+        return False
+    return _ends_headline(left, lower[i + 1 :])
+
+
+def _ends_headline(left: list[str], right: list[str]) -> bool:
+    """Whether these are the words of a headline: "Order placed", "old.log deleted"."""
+    if not left or len(left) > 9 or any(FINITE.fullmatch(each) for each in (*left, *right)):
+        return False
+    return any(each.strip(":") in OBJECT_NOUNS for each in left[-4:]) or left[-1] in _EXTENSIONS
+
+
+_EXTENSIONS = words("py js ts md txt log csv json yaml yml toml html css sh sql pdf xlsx")
+
+
+def _head(at: int, tokens: list[str], i: int, fragment: str) -> Head:
+    word = tokens[i].lower()
+    left = [each.lower() for each in tokens[:i]]
+    agent = bool(_AGENT & set(left)) or not left
+    actions = _narrowed(_actions_of(word), word, tokens, i)
+    passive = not agent and any(each in _AUX_PASSIVE for each in left)
+    reported = passive or (not agent and _REPORTED.search(fragment) is not None)
+    after = fragment[fragment.lower().find(word) + len(word) :]
+    standing = passive and not {"was", "were", "been", "got", "now"} & set(left)
+    return Head(at, actions, word, reported, after, standing)
+
+
+_ALSO_BASE = frozenset({"run", "set", "reset", "read", "put"})
+"""Past forms that are the base form too: at the beginning they may be an order, or a plan."""
+
+_FIRM_PAST = {
+    ("set", "up"): ("create", "update", "install"),
+    ("rolled", "back"): ("restore", "deploy"),
+    ("rolled", "out"): ("deploy",),
+    ("backed", "up"): ("backup",),
+    ("looked", "up"): ("look",),
+    ("cleaned", "up"): ("delete", "update", "run"),
+    ("signed", "up"): ("create",),
+    ("wrote", "to"): ("create", "send"),
+    ("switched", "to"): ("=switch",),
+}
+_LOOSE = frozenset({"promoted", "backed", "placed", "credited", "raised", "rolled", "settled"})
+
+
+def _narrowed(actions: tuple[str, ...], word: str, tokens: list[str], i: int) -> tuple[str, ...]:
+    """Return what a verb stands for, with the word behind it."""
+    following = tokens[i + 1].lower() if i + 1 < len(tokens) else ""
+    return _FIRM_PAST.get((word, following), actions)
+
+
+def _other_forms(at: int, fragment: str) -> Iterator[Head]:
+    """Claims without a past form of the verb: "I was able to send it", "the deployment is complete"."""
+    open_ended = NEGATED.search(fragment) or MODALS & {*fragment.lower().split()}
+    if open_ended and (not _ABLE.search(fragment) or "not able" in fragment):
+        return
+    base = _BASE_CLAIM.search(fragment)
+    if base is not None:
+        word = next(each for each in base.groups() if each).lower()
+        actions = tuple(
+            each.name
+            for each in ACTIONS.values()
+            if word == each.name or (word in each.tools and each.specific)
+        )
+        if actions:
+            yield Head(at, actions, word, False, fragment[base.end() :])
+        return
+    for nominal in _NOMINAL.finditer(fragment):
+        action = NOUNS.get(nominal[1].lower()) or NOUNS.get(nominal[1].lower().rstrip("s"))
+        if action is not None and not ACTIONS[action].looks:
+            yield Head(at, (action,), nominal[1].lower(), True, fragment[nominal.end() :])
+            return
+    if _LIVE.search(fragment):
+        yield Head(at, ("deploy", "post"), "live", True, fragment)

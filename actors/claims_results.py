@@ -1,0 +1,69 @@
+# ruff: noqa: RUF001 - the punctuation of Chinese
+"""That tests pass, and that something was tried in vain: claims about what came back. Pure."""
+
+import re
+from collections.abc import Iterator
+
+from .claims_made import MODALS, NEGATED, Claim
+from .claims_text import Sentence, subordinate
+from .claims_words import ACTIONS
+
+_TESTS = re.compile(
+    r"\b(?:tests?|test suite|suite|checks|ci|pipeline|specs?)\b[\w\s]{0,30}?(?<!not )(?:\bpass(?:es|ed|ing)?\b|"
+    r"\bgreen\b|\bsucceed(?:s|ed)?\b|\bsuccessful(?:ly)?\b)|\ball (?:of them )?green\b|\b\d+ passed\b|"
+    r"\bpassing (?:all )?(?:the )?tests\b|\beverything (?:is )?(?:green|pass(?:es|ed))\b|\bpass(?:es|ed) all (?:the )?tests\b",
+    re.IGNORECASE,
+)
+_TESTS_ZH = re.compile(
+    r"测试\S{0,12}?(?<!未)(?<!没有)(?<!未能)(?<!不)通过|通过了?(?:所有|全部|单元|集成|回归)\S{0,6}测试|测试\S{0,4}全绿"
+)
+_TESTS_BAD = re.compile(
+    r"\b[1-9]\d*\s+(?:\w+\s+)?fail|\bfail(?:s|ed|ing|ure|ures)?\b|\bexcept\b|未通过|失败|除了|部分",
+    re.IGNORECASE,
+)
+_NO_FAILURES = re.compile(
+    r"\b(?:0|no|zero|without)(?: \w+)? (?:fail|error)\w*|没有失败|无失败|0 ?个?失败", re.IGNORECASE
+)
+
+
+def tests_claimed(sentence: Sentence) -> list[Claim]:
+    """Return the claim that tests pass, where the sentence makes it."""
+    said = ", ".join(sentence.fragments[: sentence.asserted])
+    found = _TESTS_ZH.search(said) if sentence.chinese else None
+    found = found or _TESTS.search(said)
+    if found is None or _TESTS_BAD.search(_NO_FAILURES.sub("", sentence.text)):
+        return []
+    before = said[: found.end()]
+    words = before.lower().split()
+    if any(each in MODALS for each in words[-8:]) or NEGATED.search(
+        _NO_FAILURES.sub("", " ".join(words[-8:]))
+    ):
+        return []
+    if any(subordinate(each) and _TESTS.search(each) for each in sentence.fragments):
+        return []
+    return [Claim(kind="tests", text=said)]
+
+
+_FAILURE = re.compile(
+    r"\b(?:returned (?:an? )?(?:\w+ )?error|timed out|was (?:denied|rejected|refused)|were (?:denied|rejected)|"
+    r"(?:is|was|were) (?:down|unavailable|unreachable|blocked)|failed|rejected|refused|denied|"
+    r"error(?:ed)?|(?:tried|attempted) to|blocked)\b",
+    re.IGNORECASE,
+)
+_COULD_NOT = re.compile(
+    r"\b(?:i|we) (?:could not|couldn['’]t|was unable to|were unable to|failed to|tried to|was not able to|"
+    r"wasn['’]t able to) (\w+)",
+    re.IGNORECASE,
+)
+
+
+def failures_claimed(sentence: Sentence) -> Iterator[Claim]:
+    """A deed said to have been tried, and to have failed on the other side."""
+    could_not = _COULD_NOT.search(sentence.text)
+    if could_not is None or sentence.asserted < len(sentence.fragments):
+        return
+    if not _FAILURE.search(sentence.text.replace(could_not[0], "")):
+        return
+    word = could_not[1].lower()
+    actions = tuple(each.name for each in ACTIONS.values() if word in each.tools and each.specific)
+    yield Claim(kind="failure", text=sentence.text, actions=actions or (f"={word}",), verb=word)

@@ -1,0 +1,208 @@
+# ruff: noqa: RUF001 - the punctuation of Chinese
+"""Whether a value that a statement reports comes from somewhere. Pure.
+
+It does where it occurs in what was read, said or executed, or can be worked out from that: rounded,
+in another unit, as a percentage, a count, a sum, a difference. When in doubt it is taken to do so: a
+false alarm costs a model request and, in the end, a person's time.
+"""
+
+import math
+import re
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Sequence
+from typing import cast
+
+from .claims_dates import CLOCK, clock_of, dates_in, day_of
+from .claims_sums import PLAIN, counts_of, pairs_of, sums_of
+from .claims_text import shown
+from .claims_values import Value
+
+SOURCE_CHARS_MAX = 4_000_000
+"""Characters of sources that are searched: the newest, where there are more."""
+NUMBERS_MAX = 20_000
+"""Different numbers of the sources that are remembered."""
+PAIRED_MAX = 60
+"""Numbers that are tried in pairs, by sum, difference, share and change."""
+
+_COMPUTED = re.compile(
+    r"\b(?:total|sum|combined|altogether|together|overall|in all|difference|remain\w*|left|more|less|fewer|"
+    r"increase[ds]?|decrease[ds]?|gr[eo]w\w*|rose|risen|fell|fallen|drop\w*|up|down|change[ds]?|average|mean|"
+    r"median|per|each|ratio|rate|share|profit|margin|net|gross|difference|times|twice|double|half|discount|save[ds]?|"
+    r"\w+er (?:by|than)|\w+est|cost\w*|spent|minus|plus|balance|compared|growth|took|duration|elapsed|every)\b|[%％+=×]|合计|总|共|剩|差|"
+    r"增|减|平均|占|率|每|余|比|折|涨|跌|倍|用时|耗时|节省",
+    re.IGNORECASE,
+)
+_LATER = re.compile(
+    r"\b(?:days?|weeks?|months?|hours?|minutes?|tomorrow|next|later|today)\b|天|周|月后|小时|明|后",
+    re.IGNORECASE,
+)
+_SCALE = {
+    "k": 1e3, "m": 1e6, "million": 1e6, "billion": 1e9, "thousand": 1e3,
+    "万": 1e4, "亿": 1e8, "千": 1e3, "百": 1e2,
+}  # fmt: skip
+_BYTES = {"kb": 1, "kib": 1, "mb": 2, "mib": 2, "gb": 3, "gib": 3, "tb": 4, "tib": 4}
+
+
+class Sources:
+    """Texts that values may come from; read only as far as a value asks for.
+
+    Args:
+        texts: what was read, said and executed, in order.
+        results: those of them that are results of tools.
+    """
+
+    def __init__(self, texts: Iterable[str], results: Sequence[str] = ()) -> None:
+        self._whole = "\n".join(_newest(texts))
+        self._lower: str | None = None
+        self._results = results
+        self._known: list[float] | None = None
+        self._derived: set[float] | None = None
+        self._paired: set[float] | None = None
+
+    def supports(self, value: Value, statement: str) -> bool:
+        """Tell whether a value of a statement occurs here, or can be worked out."""
+        if value.unit in ("date", "clock"):
+            return self._has_time(value)
+        if value.number is None:
+            return self._has_id(value.text)
+        if self._has_literal(value):
+            return True
+        if value.unit == "id":
+            return False
+        return self._has_number(value, statement)
+
+    def _has_time(self, value: Value) -> bool:
+        """Tell whether a date or time of day is told; where none is, it may be of today."""
+        if value.unit == "clock":
+            told = {clock_of(hit) for hit in CLOCK.finditer(self._whole)}
+        else:
+            told = {
+                text
+                for each in dates_in(self._whole)
+                for text in (day_of(*each), day_of(0, *each[1:]))
+            }
+        return not told or value.text in told or _LATER.search(value.sentence) is not None
+
+    def _has_id(self, text: str) -> bool:
+        if self._lower is None:
+            self._lower = self._whole.lower()
+        lower = text.lower()
+        if lower in self._lower:
+            return True
+        bare = re.sub(r"^(?:v|#)", "", lower)
+        if bare != lower and bare in self._lower:
+            return True
+        parts = [part for part in re.split(r"[/_-]", lower) if part]
+        return (
+            "/" in lower
+            and len(parts) > 1
+            and "://" not in lower
+            and all(part in self._lower for part in parts)
+        )
+
+    def _has_literal(self, value: Value) -> bool:
+        plain = format(abs(value.number or 0), f".{value.decimals}f")
+        for spelled in {plain, value.text.strip("$€£¥%元件个 ")}:
+            if spelled and re.search(
+                rf"(?<![\w.])(?<![A-Za-z]-){re.escape(spelled)}(?![\d]|\.\d)", self._whole
+            ):
+                return True
+        return value.unit == "id" and plain in self._whole
+
+    @property
+    def known(self) -> list[float]:
+        """Different numbers of the sources, sorted."""
+        if self._known is None:
+            found: set[float] = set()
+            for hit in PLAIN.finditer(self._whole):
+                number = float(hit[2].replace(",", ""))
+                found.add(
+                    -number
+                    if hit[1] and not re.search(r"\w$", self._whole[: hit.start()][-1:])
+                    else number
+                )
+                if len(found) >= NUMBERS_MAX:
+                    break
+            self._known = sorted(found)
+        return self._known
+
+    def _has_number(self, value: Value, statement: str) -> bool:
+        assert value.number is not None
+        wanted = [*_readings(value)]
+        if any(_near(self.known, each, value) for each in wanted):
+            return True
+        if value.number == int(value.number) and value.number in self._counts(statement):
+            return True
+        if not _COMPUTED.search(value.sentence):
+            return False
+        return any(_near(sorted(self._pairs()), each, value) for each in wanted)
+
+    def _counts(self, statement: str) -> set[float]:
+        """Counts of lines and parts of results, and of points the statement itself lists."""
+        if self._derived is None:
+            self._derived = set()
+            for result in self._results:
+                self._derived |= counts_of(result)
+        points = [
+            line
+            for line in shown(statement).splitlines()
+            if re.match(r"\s*(?:[-*•]|\d+[.)])\s", line)
+        ]
+        return self._derived | {float(len(points)), float(len(self._results))}
+
+    def _pairs(self) -> set[float]:
+        if self._paired is None:
+            self._paired = {*sums_of(self._results)}
+            several = [each for each in self.known if math.isfinite(each)]
+            if len(several) <= PAIRED_MAX:
+                self._paired |= {*pairs_of(several)}
+        return self._paired
+
+
+def _newest(texts: Iterable[str]) -> list[str]:
+    """Return the texts that are searched: as many of the newest as fit."""
+    kept: list[str] = []
+    room = SOURCE_CHARS_MAX
+    for text in reversed([*texts]):
+        if room <= 0:
+            break
+        kept.append(text[:room])
+        room -= len(text)
+    return kept[::-1]
+
+
+def _readings(value: Value) -> Iterator[float]:
+    """A number in the units its source may have used."""
+    number, unit = cast(float, value.number), value.unit.lower()
+    yield number
+    if unit in _SCALE:
+        yield number * _SCALE[unit]
+    elif unit in _BYTES:
+        for base in (1000.0, 1024.0):
+            for power in range(1, _BYTES[unit] + 1):
+                yield number * base**power
+    elif unit in ("%", "％"):
+        yield number / 100
+        yield 100 - number
+        yield 1 - number / 100
+    elif unit.startswith(("s", "min", "h", "m", "秒")):
+        for factor in (1000.0, 60.0, 3600.0, 1 / 60, 1 / 1000):
+            yield number * factor
+    elif value.decimals or unit in ("$", "€", "£", "eur", "usd", "元"):
+        yield number * 100
+
+
+def _near(known: Sequence[float], wanted: float, value: Value) -> bool:
+    """Tell whether one of these, sorted, is this number at the precision with which it is told."""
+    tolerance = 1e-9 * max(1.0, abs(wanted))
+    number = abs(value.number or 0) or 1.0
+    scaled = abs(wanted) / number if wanted else 1.0
+    if value.decimals or scaled != 1.0:
+        tolerance = max(tolerance, 0.5000001 * 10.0**-value.decimals * scaled)
+    elif value.unit in ("%", "％"):
+        tolerance = 0.5000001
+    if value.approximate:
+        tolerance = max(tolerance, abs(wanted) * 0.1)
+    low, high = wanted - tolerance, wanted + tolerance
+    at = bisect_left(known, low)
+    return at < len(known) and known[at] <= high

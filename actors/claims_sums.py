@@ -1,0 +1,109 @@
+"""What can be worked out from results: counts of their parts, sums, differences, shares. Pure."""
+
+import json
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import Any, cast
+
+STRUCTURED_CHARS_MAX = 200_000
+"""Characters of a result that is read as JSON, for counts and sums of its parts."""
+
+PLAIN = re.compile(
+    r"(?<![A-Za-z_.])(?<![A-Za-z]-)(?<!\d)([-\u2212]?)(\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?)"
+)
+
+
+def counts_of(result: str) -> set[float]:
+    lines = [line for line in result.splitlines() if line.strip() and not line.startswith("[")]
+    found = {float(len(lines)), float(len(lines) - 1), float(len(lines) - 2)}
+    firsts = Counter(line.split()[0] for line in lines[:2000])
+    found |= {float(count) for count in firsts.values()}
+    if "," in result and len(result) < 2000:
+        found.add(float(result.count(",") + 1))
+    for part in _parts(_structured(result)):
+        if isinstance(part, list):
+            items = part
+            found.add(float(len(items)))
+            found |= {float(count) for count in _repeated(items).values()}
+        else:
+            found.add(float(len(part)))
+    return found
+
+
+def _repeated(items: "list[Any]") -> Counter[str]:
+    """How often each value of each key occurs in a list."""
+    counts: Counter[str] = Counter()
+    for item in items[:2000]:
+        fields = cast("dict[str, Any]", item).items() if isinstance(item, dict) else (("", item),)
+        counts.update(f"{key}={each}" for key, each in fields if not isinstance(each, dict | list))
+    return counts
+
+
+def _structured(result: str) -> Any:
+    if len(result) > STRUCTURED_CHARS_MAX or result.lstrip()[:1] not in ("{", "["):
+        return None
+    try:
+        return json.loads(result)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _parts(value: Any, depth: int = 0) -> "Iterator[list[Any] | dict[str, Any]]":
+    """Every list and object of a structured value, itself included."""
+    if depth > 20 or not isinstance(value, list | dict):
+        return
+    held = cast("list[Any] | dict[str, Any]", value)
+    yield held
+    for each in held.values() if isinstance(held, dict) else held[:2000]:
+        yield from _parts(each, depth + 1)
+
+
+def sums_of(results: Sequence[str]) -> Iterator[float]:
+    """Sums and averages of what belongs together: a list, a column, the lines of a text."""
+    for series in _series(results):
+        if 1 < len(series) <= 5000:
+            yield from (sum(series), sum(series) / len(series), max(series) - min(series))
+            yield sorted(series)[len(series) // 2]
+
+
+def _series(results: Sequence[str]) -> Iterator[list[float]]:
+    each_one: list[float] = []
+    for result in results:
+        for part in _parts(_structured(result)):
+            if isinstance(part, list):
+                yield from _columns(part)
+            else:
+                yield [float(one) for one in part.values() if _is_number(one)]
+        numbers = [
+            float(hit[2].replace(",", "")) for hit in PLAIN.finditer(result[:STRUCTURED_CHARS_MAX])
+        ]
+        yield numbers
+        if len(numbers) == 1:
+            each_one += numbers
+    yield each_one
+
+
+def _columns(items: "list[Any]") -> Iterator[list[float]]:
+    yield [float(item) for item in items if _is_number(item)]
+    columns: dict[str, list[float]] = {}
+    for item in items[:5000]:
+        if isinstance(item, dict):
+            for key, each in cast("dict[str, Any]", item).items():
+                if _is_number(each):
+                    columns.setdefault(key, []).append(float(each))
+    yield from columns.values()
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def pairs_of(numbers: list[float]) -> Iterator[float]:
+    """Sums, differences, shares in percent and changes in percent of each two."""
+    for at, one in enumerate(numbers):
+        for other in numbers[at + 1 :]:
+            yield from (one + other, abs(other - one), one * other)
+            for a, b in ((one, other), (other, one)):
+                if b:
+                    yield from (a / b, a / b * 100, (a - b) / b * 100, abs(a - b) / b * 100)
