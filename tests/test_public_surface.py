@@ -50,14 +50,14 @@ Agent Budget BusinessRejected CallContext Checkpoint Classifier Completed Conten
 ErrorClass Failed Failure HandedOver InDoubtTimeout Inspection InvalidArgument Model ModelReply
 ModelRequest NOT_DONE NotDone Outcome PermissionDenied PlanningFailure Policy Prices RateLimited ResourceExhausted
 RetryPolicy Runtime RuntimeClosed SessionHandle Stopped Tool ToolBug Traits TransientError UkemiError UsageError classify
-current declared_failure read_rules tool CheckpointUnknown Fenced SessionDamaged SessionExists SessionOwned
+current declared_failure read_rules tool AlreadyDecided CheckpointUnknown Fenced SessionDamaged SessionExists SessionOwned
 SessionUnknown StoreError StoreFailed StoreUnusable
 """
 ACTORS = """
 AlertRaised AssistantMessage AuditMismatch BreakerClosed BreakerHalfOpen BreakerOpened BudgetSoft CallFinished CallLate CallProbed CallStarted CallStuck
-CheckpointStored ConversationPruned Event EventsDropped Message MessageReceived ModelAnswered ModelAsked
-ModelPiece ModelSuperseded NoteMessage RetryScheduled SessionCompleted SessionHandedOver SessionParked SessionRestarted
-SessionResumed SessionStarted SessionStopped SessionWoken StepFacts ToolCall
+CheckpointStored CompensationFinished CompensationStarted ConversationPruned DecisionTaken Event EventsDropped Message MessageReceived ModelAnswered ModelAsked
+ModelPiece ModelSuperseded NoteMessage RetryScheduled SessionCompleted SessionFrozen SessionHandedOver SessionParked SessionRestarted
+SessionResumed SessionStarted SessionStopped SessionUnwinding SessionWoken StepFacts ToolCall
 ToolMessage ToolSchema TrajectoryFellBack TrajectoryRestarted UpstreamHeld Usage UserMessage event_to_data
 """
 MODELS = """
