@@ -201,7 +201,7 @@ class Conversation(Sequence[Message]):
         return self._before.last
 
     def left_out(self) -> Iterator[Sequence[Message]]:
-        """Yield what each prune left out, the newest first; each part is in order."""
+        """Yield what each prune left out, the oldest first."""
         return self._before.left_out()
 
     @property

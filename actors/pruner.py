@@ -3,6 +3,7 @@
 The originals stay in the journal. One prune is one entry; whoever resumes the session sees the same.
 """
 
+from collections.abc import Sequence
 from typing import Literal
 
 import msgspec
@@ -14,11 +15,20 @@ from ..supervisor.policy import OverflowPolicy
 from .dossier import Trouble
 from .events import ConversationPruned
 from .metering import Meter
-from .model import NoteMessage
+from .model import Message, NoteMessage
 from .pruning import CannotFit, Fits, Plan, Pruning, plan_cut, plan_prune
 from .room import TIGHT_SHARE, Measured, ahead, input_max, room_for
 from .session import Session
-from .summaries import Counts, LeftOut, counted, digest_text, facts_of, model_text, said_in
+from .summaries import (
+    Counts,
+    Gathered,
+    Lines,
+    counted,
+    digest_text,
+    facts_of,
+    model_text,
+    said_in,
+)
 from .summarising import Summarising
 from .work import Work
 
@@ -42,6 +52,7 @@ class Pruner:
         self._meter = meter
         self._name = name
         self._summarising = Summarising(session, work, meter, name)
+        self._gathered = Gathered(session.installed.toolbox.reads)
         self._context: int | None = getattr(session.installed.model, "context_tokens", None)
         self._overhead: int | None = None
 
@@ -122,7 +133,7 @@ class Pruner:
         session = self._session
         left_out = left_out_by(session, plan)
         said: str | None = None
-        if left_out.messages and self._policy.summary == "model":
+        if left_out and self._policy.summary == "model":
             said = await self._summarising.sum_up(
                 left_out,
                 earlier_summary(session),
@@ -131,7 +142,7 @@ class Pruner:
             )
             if session.cut is not None:
                 return  # the life settles it
-        await store_prune(session, plan, left_out, why, said)
+        await store_prune(session, plan, left_out, why, self._gathered, said)
 
 
 # ---------------------------------------------------------------- one prune, for whoever wants it
@@ -155,7 +166,8 @@ async def prune_session(session: Session, *, upto: int | None = None) -> Pruned 
     plan = preview_prune(session, upto=upto)
     if isinstance(plan, Fits):
         return None
-    return await store_prune(session, plan, left_out_by(session, plan), "person", None)
+    gathered = Gathered(session.installed.toolbox.reads)
+    return await store_prune(session, plan, left_out_by(session, plan), "person", gathered)
 
 
 def preview_prune(session: Session, *, upto: int | None = None) -> Plan | Fits:
@@ -166,12 +178,11 @@ def preview_prune(session: Session, *, upto: int | None = None) -> Plan | Fits:
     return plan_cut(conversation, position, summary=conversation.summary, facts=facts)
 
 
-def left_out_by(session: Session, plan: Plan) -> LeftOut:
+def left_out_by(session: Session, plan: Plan) -> list[Message]:
     """Return the messages that a plan takes out of the view."""
     conversation = session.state.conversation
     stays = {*plan.kept, conversation.summary}
-    gone = [conversation[at] for at in range(plan.cut) if at not in stays]
-    return LeftOut(gone, conversation)
+    return [conversation[at] for at in range(plan.cut) if at not in stays]
 
 
 def earlier_summary(session: Session, *, by: str | None = None) -> str:
@@ -185,7 +196,12 @@ def earlier_summary(session: Session, *, by: str | None = None) -> str:
 
 
 async def store_prune(
-    session: Session, plan: Plan, left_out: LeftOut, why: Why, said: str | None
+    session: Session,
+    plan: Plan,
+    left_out: Sequence[Message],
+    why: Why,
+    gathered: Gathered,
+    said: str | None = None,
 ) -> Pruned:
     """Write a prune down, with its summary, and tell of it.
 
@@ -194,19 +210,23 @@ async def store_prune(
     """
     conversation = session.state.conversation
     last = conversation.pruned
-    counts = counted(last.calls if last else {}, left_out.messages)
+    counts = counted(last.calls if last else {}, left_out)
+    lines = gathered.with_these(conversation, left_out)
     before, chars = len(conversation), conversation.chars
     entry = Pruned(
         session.journal.take_n(),
         plan.cut,
         plan.kept,
-        _summary(session, plan, left_out, counts, said),
+        _summary(session, plan, lines, counts, said) if plan.cut else "",
         "digest" if said is None else "model",
         why,
         plan.shortened,
         counts,
     )
-    await session.journal.append(entry, session.booked()).wait()
+    stored = session.journal.append(entry, session.booked())
+    gathered.carry(entry, lines)
+    after, chars_after = len(conversation), conversation.chars
+    await stored.wait()
     session.emit(
         ConversationPruned(
             session_id=session.id,
@@ -214,24 +234,19 @@ async def store_prune(
             why=why,
             by=entry.by,
             messages_before=before,
-            messages=len(conversation),
+            messages=after,
             chars_before=chars,
-            chars=conversation.chars,
+            chars=chars_after,
         )
     )
     return entry
 
 
-def _summary(
-    session: Session, plan: Plan, left_out: LeftOut, counts: Counts, said: str | None
-) -> str:
-    """Return what stands for the messages left out; empty where none is."""
-    if not plan.cut:
-        return ""
+def _summary(session: Session, plan: Plan, lines: Lines, counts: Counts, said: str | None) -> str:
+    """Return what stands for the messages left out."""
     facts, limit = facts_of(session.state), plan.summary_chars
     if said is not None:
         return model_text(said, counts, facts=facts, limit=limit)
-    reads = session.installed.toolbox.reads
     earlier = said_in(earlier_summary(session, by="model"))
-    text = digest_text(left_out, counts, facts=facts, reads=reads, limit=limit, earlier=earlier)
+    text = digest_text(lines, counts, facts=facts, limit=limit, earlier=earlier)
     return session.services.mask(text)

@@ -4,12 +4,12 @@ The digest holds nothing that was not said or done: counts, and first lines word
 record come from the session's state, never from a summary, so a summary of a summary loses none.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import partial
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import islice
 
 from msgspec import Struct
 
-from ..stores.records import ToolCall
+from ..stores.records import Pruned, ToolCall
 from .conversation import Conversation
 from .model import AssistantMessage, Message, NoteMessage, ToolMessage, UserMessage
 from .pruning import groups_of
@@ -20,7 +20,7 @@ LINE_CHARS = 160
 """Characters of one line of a digest."""
 
 LINES_MAX = 60
-"""Lines of one kind in a digest."""
+"""Lines of one kind that are carried on from prune to prune; as many as fit stand in a digest."""
 
 TOOLS_MAX = 30
 """Tools whose calls are counted by name; the others are counted together."""
@@ -77,16 +77,49 @@ def _newest(lines: Sequence[str]) -> list[str]:
 # ---------------------------------------------------------------- the digest
 
 
-class LeftOut(Struct, frozen=True):
-    """What a prune leaves out: the messages it takes, and what was left out before."""
+class Lines(Struct, frozen=True):
+    """First lines of what was left out, in order: the newest of each kind."""
 
-    messages: Sequence[Message]
-    before: Conversation
+    told: tuple[str, ...] = ()
+    writes: tuple[str, ...] = ()
+    steps: tuple[str, ...] = ()
 
-    def parts(self) -> Iterator[Sequence[Message]]:
-        """Yield what is left out by now in parts, the newest first."""
-        yield self.messages
-        yield from self.before.left_out()
+    def then(self, later: "Lines") -> "Lines":
+        """Return these lines and later ones; the oldest give way."""
+        return Lines(
+            (*self.told, *later.told)[-LINES_MAX:],
+            (*self.writes, *later.writes)[-LINES_MAX:],
+            (*self.steps, *later.steps)[-LINES_MAX:],
+        )
+
+
+class Gathered:
+    """The lines of all that a conversation leaves out, carried on from prune to prune.
+
+    Gathered anew where the conversation has come to its last prune by another way: a restart, or a
+    trajectory that began again.
+
+    Args:
+        reads: whether a tool of this name changes nothing.
+    """
+
+    def __init__(self, reads: Callable[[str], bool]) -> None:
+        self._reads = reads
+        self._last: Pruned | None = None
+        self._lines = Lines()
+
+    def with_these(self, conversation: Conversation, messages: Sequence[Message]) -> Lines:
+        """Return the lines of what is left out by now, and of these messages."""
+        if conversation.pruned is not self._last:
+            lines = Lines()
+            for part in conversation.left_out():
+                lines = lines.then(lines_in(part, self._reads))
+            self._last, self._lines = conversation.pruned, lines
+        return self._lines.then(lines_in(messages, self._reads))
+
+    def carry(self, pruned: Pruned, lines: Lines) -> None:
+        """Remember the lines of all that is left out by this prune."""
+        self._last, self._lines = pruned, lines
 
 
 def counted(before: Counts, messages: Sequence[Message]) -> dict[str, tuple[int, int]]:
@@ -109,19 +142,10 @@ def calls_in(messages: Sequence[Message]) -> Iterator[tuple[ToolCall, ToolMessag
                     yield call, result
 
 
-def digest_text(
-    left_out: LeftOut,
-    counts: Counts,
-    *,
-    facts: str,
-    reads: Callable[[str], bool],
-    limit: int,
-    earlier: str = "",
-) -> str:
+def digest_text(lines: Lines, counts: Counts, *, facts: str, limit: int, earlier: str = "") -> str:
     """Return the summary that the runtime makes itself, of at most ``limit`` characters.
 
     Args:
-        reads: whether a tool of this name changes nothing.
         earlier: what a model said of what was left out before.
     """
     fixed = "\n".join(part for part in (HEADER, facts, counts_line(counts)) if part)
@@ -129,8 +153,7 @@ def digest_text(
     if earlier:
         told = shorten(f"{SAID}\n{earlier}", max(room // 2, 0), unit="chars").text
         fixed, room = f"{fixed}\n{told}", room - len(told) - 1
-    sections = _sections(left_out, reads, room)
-    return shorten("\n".join([fixed, *sections]), limit, unit="chars").text
+    return shorten("\n".join([fixed, *_sections(lines, room)]), limit, unit="chars").text
 
 
 def counts_line(counts: Counts) -> str:
@@ -150,60 +173,53 @@ def _counted(name: str, count: tuple[int, int]) -> str:
     return f"{name} {succeeded + others}{f' ({others} without success)' if others else ''}"
 
 
-def _sections(left_out: LeftOut, reads: Callable[[str], bool], room: int) -> Iterator[str]:
+def _sections(lines: Lines, room: int) -> Iterator[str]:
     """Yield the lines of each kind below its heading; what one leaves free the next may use."""
-    kinds: tuple[tuple[str, float, Callable[[Sequence[Message]], Iterator[str]]], ...] = (
-        ("What you were told, shortened:", 0.34, _said),
-        ("What was done stays done; do not do it again:", 0.6, partial(_writes, reads)),
-        ("Last steps:", 1.0, partial(_steps, reads)),
+    kinds = (
+        ("What you were told, shortened:", lines.told, 0.34),
+        ("What was done stays done; do not do it again:", lines.writes, 0.6),
+        ("Last steps:", lines.steps, 1.0),
     )
-    for heading, share, lines_of in kinds:
-        lines = _last_lines(left_out, lines_of, int(room * share) - len(heading) - 1)
-        if lines:
-            section = "\n".join([heading, *lines])
+    for heading, found, share in kinds:
+        fitting = _newest_in(found, int(room * share) - len(heading) - 1)
+        if fitting:
+            section = "\n".join([heading, *fitting])
             room -= len(section) + 1
             yield section
 
 
-def _last_lines(
-    left_out: LeftOut, lines_of: Callable[[Sequence[Message]], Iterable[str]], room: int
-) -> list[str]:
-    """Return the newest lines there is room for, in order; looks no further back than it needs."""
-    lines: list[str] = []
-    for part in left_out.parts():
-        for line in lines_of(part):
-            room -= len(line) + 1
-            if room < 0 or len(lines) == LINES_MAX:
-                return lines[::-1]
-            lines.append(line)
-    return lines[::-1]
+def _newest_in(lines: Sequence[str], room: int) -> Sequence[str]:
+    """Return the newest lines there is room for, in order."""
+    for back, line in enumerate(reversed(lines)):
+        room -= len(line) + 1
+        if room < 0:
+            return lines[len(lines) - back :]
+    return lines
 
 
-def _said(messages: Sequence[Message]) -> Iterator[str]:
+def lines_in(messages: Sequence[Message], reads: Callable[[str], bool]) -> Lines:
+    """Return the newest lines of each kind in these messages."""
+    told = list(islice(_told_lines(messages), LINES_MAX))
+    writes: list[str] = []
+    steps: list[str] = []
+    for group in reversed(groups_of(messages)):
+        if len(writes) >= LINES_MAX and len(steps) >= LINES_MAX:
+            break
+        for call, result in reversed(list(calls_in(messages[group.start : group.end]))):
+            (steps if _is_idle(reads, call, result) else writes).append(_call_line(call, result))
+        asked = messages[group.start]
+        if isinstance(asked, AssistantMessage) and asked.text:
+            steps.append(f"- you said: {_line(asked.text)}")
+    return Lines().then(Lines(tuple(told[::-1]), tuple(writes[::-1]), tuple(steps[::-1])))
+
+
+def _told_lines(messages: Sequence[Message]) -> Iterator[str]:
+    """Yield what was said to the model, the newest first; a person's word on a doubt is a note."""
     for message in reversed(messages):
         if isinstance(message, UserMessage):
             yield f"- user: {_line(message.text)}"
         elif isinstance(message, NoteMessage):
-            # A person's word on a doubt is one of these.
             yield f"- runtime: {_line(message.text)}"
-
-
-def _writes(reads: Callable[[str], bool], messages: Sequence[Message]) -> Iterator[str]:
-    """Yield the calls that may have changed something, the newest first."""
-    for call, result in reversed(list(calls_in(messages))):
-        if not _is_idle(reads, call, result):
-            yield _call_line(call, result)
-
-
-def _steps(reads: Callable[[str], bool], messages: Sequence[Message]) -> Iterator[str]:
-    """Yield what the agent said, and the calls that changed nothing, the newest first."""
-    for group in reversed(groups_of(messages)):
-        asked = messages[group.start]
-        for call, result in reversed(list(calls_in(messages[group.start : group.end]))):
-            if _is_idle(reads, call, result):
-                yield _call_line(call, result)
-        if isinstance(asked, AssistantMessage) and asked.text:
-            yield f"- you said: {_line(asked.text)}"
 
 
 def _is_idle(reads: Callable[[str], bool], call: ToolCall, result: ToolMessage) -> bool:
@@ -225,15 +241,15 @@ def _line(text: str, limit: int = LINE_CHARS) -> str:
 # ---------------------------------------------------------------- by a model
 
 
-def transcript(left_out: LeftOut, earlier: str, limit: int) -> str:
+def transcript(messages: Sequence[Message], earlier: str, limit: int) -> str:
     """Return what a summarising model is given, of at most ``limit`` characters, the newest kept.
 
     It is text, not calls and results, so that no provider can find a call without its result.
     """
     blocks: list[str] = []
     room = limit - len(earlier)
-    for group in reversed(groups_of(left_out.messages)):
-        told = "\n".join(_told(each) for each in left_out.messages[group.start : group.end])
+    for group in reversed(groups_of(messages)):
+        told = "\n".join(_told(each) for each in messages[group.start : group.end])
         room -= len(told) + 2
         if room < 0:
             break

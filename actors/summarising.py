@@ -1,5 +1,6 @@
 """The session's own model writes what stands for the messages left out: one request, no second try."""
 
+from collections.abc import Sequence
 from functools import partial
 
 from ..stores.records import Usage
@@ -8,10 +9,10 @@ from ..supervisor.failure import MODEL_TRAITS
 from .budget import Refusal
 from .gate import Held, enter
 from .metering import Meter
-from .model import ModelReply, ModelRequest, UserMessage
+from .model import Message, ModelReply, ModelRequest, UserMessage
 from .replies import checked
 from .session import Session
-from .summaries import INSTRUCTIONS, LeftOut, transcript
+from .summaries import INSTRUCTIONS, transcript
 from .wording import encodable
 from .work import CutOff, Superseded, Work
 
@@ -33,7 +34,7 @@ class Summarising:
         self._name = name
 
     async def sum_up(
-        self, left_out: LeftOut, earlier: str, *, limit: int, tokens_per_char: float
+        self, left_out: Sequence[Message], earlier: str, *, limit: int, tokens_per_char: float
     ) -> str | None:
         """Return the model's summary; None where it gives none, or the session was cut off.
 

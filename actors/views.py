@@ -101,8 +101,8 @@ class Views:
         return self._replaced[-1].pruned if self._replaced else None
 
     def left_out(self) -> Iterator[Sequence[Message]]:
-        """Yield what each prune left out, the newest first; each part is in order."""
-        for replaced in reversed(self._replaced):
+        """Yield what each prune left out, the oldest first."""
+        for replaced in self._replaced:
             yield replaced.left_out
 
     @property

@@ -7,16 +7,19 @@ import pytest
 
 from ukemi.actors.conversation import Conversation
 from ukemi.actors.model import AssistantMessage, Message, NoteMessage, ToolMessage, UserMessage
+from ukemi.actors.pruning import Plan, plan_cut
 from ukemi.actors.state import SessionState
 from ukemi.actors.summaries import (
     FACTS_MAX,
     HEADER,
     LINES_MAX,
-    LeftOut,
+    Gathered,
+    Lines,
     counted,
     counts_line,
     digest_text,
     facts_of,
+    lines_in,
     model_text,
     said_in,
     transcript,
@@ -38,9 +41,8 @@ def reads(name: str) -> bool:
 
 
 def digest(messages: list[Message], limit: int = 4_000, facts: str = "", earlier: str = "") -> str:
-    left_out = LeftOut(messages, Conversation())
-    counts = counted({}, messages)
-    return digest_text(left_out, counts, facts=facts, reads=reads, limit=limit, earlier=earlier)
+    lines, counts = lines_in(messages, reads), counted({}, messages)
+    return digest_text(lines, counts, facts=facts, limit=limit, earlier=earlier)
 
 
 def test_a_digest_says_what_was_called_done_and_said() -> None:
@@ -111,16 +113,67 @@ def test_counts_go_on_from_those_before() -> None:
     }
 
 
-def test_lines_of_earlier_prunes_come_first() -> None:
-    conversation = Conversation()
+@pytest.mark.parametrize("seed", range(20))
+def test_lines_are_carried_on_from_prune_to_prune(seed: int) -> None:
+    """Law: carried on, gathered after a restart, or taken all at once: the lines are the same."""
+    rng = random.Random(seed)
+    conversation, carried = Conversation(), Gathered(reads)
     conversation.say(UserMessage("task"))
-    for n, name in enumerate(("one", "two"), 2):
-        conversation.answer(Answered(n, calls=(ToolCall("c", name),)))
-        conversation.result(Resulted(n, 0, n, f"{name} done"))
-    conversation.prune(Pruned(9, 3, (0,), "summary"))
-    left_out = LeftOut(list(conversation)[2:4], conversation)
-    text = digest_text(left_out, {}, facts="", reads=reads, limit=2_000)
-    assert text.index("one done") < text.index("two done")
+    left_out: list[Message] = []
+    n, lines = 1, Lines()
+    for _ in range(rng.randrange(1, 6)):
+        for _ in range(rng.randrange(4, 40)):
+            n += 1
+            name = rng.choice(("look", "put"))
+            conversation.answer(Answered(n, rng.choice(("", f"said {n}")), (ToolCall("c", name),)))
+            conversation.result(Resulted(n, 0, n, f"{n} done"))
+        plan = plan_cut(conversation, len(conversation) - 4, summary=conversation.summary)
+        assert isinstance(plan, Plan)
+        gone = [
+            conversation[at]
+            for at in range(plan.cut)
+            if at not in plan.kept and at != conversation.summary
+        ]
+        lines = carried.with_these(conversation, gone)
+        assert lines == Gathered(reads).with_these(conversation, gone)
+        left_out += gone
+        assert lines == lines_in(left_out, reads)
+        pruned = Pruned(n, plan.cut, plan.kept, "summary")
+        conversation.prune(pruned)
+        carried.carry(pruned, lines)
+    assert all(len(kind) <= LINES_MAX for kind in (lines.told, lines.writes, lines.steps))
+
+
+def test_after_going_back_the_lines_are_those_of_what_is_left_out_then() -> None:
+    conversation, carried = Conversation(), Gathered(reads)
+    conversation.say(UserMessage("task"))
+    for n in range(2, 8):
+        conversation.answer(Answered(n, calls=(ToolCall("c", "put"),)))
+        conversation.result(Resulted(n, 0, n, f"{n} done"))
+        if n in (4, 6):
+            plan = plan_cut(conversation, len(conversation), summary=conversation.summary)
+            assert isinstance(plan, Plan)
+            pruned = Pruned(n, plan.cut, plan.kept, "summary")
+            conversation.prune(pruned)
+            carried.carry(pruned, Lines(("never",)))
+    conversation.rewind(5)
+    lines = carried.with_these(conversation, [])
+    assert lines == lines_in(steps_done(2, 3), reads)
+
+
+def test_carried_lines_are_not_gathered_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A prune costs what it leaves out, however much was left out before."""
+    conversation, carried = Conversation(), Gathered(reads)
+    conversation.say(UserMessage("task"))
+    pruned = Pruned(2, 1, (), "summary")
+    conversation.prune(pruned)
+    carried.carry(pruned, Lines(("- user: task",)))
+    monkeypatch.setattr(Conversation, "left_out", None)
+    assert carried.with_these(conversation, []) == Lines(("- user: task",))
+
+
+def steps_done(*numbers: int) -> list[Message]:
+    return [each for n in numbers for each in step("put", result=f"{n} done")]
 
 
 def test_facts_of_record_come_from_the_state() -> None:
@@ -162,11 +215,11 @@ def test_a_transcript_is_text_with_each_result_behind_its_call_the_newest_kept()
         NoteMessage("hm"),
         *step("put"),
     ]
-    text = transcript(LeftOut(messages, Conversation()), "", 100_000)
+    text = transcript(messages, "", 100_000)
     assert text.startswith("user: task\n\ncall look({})\nresult of look: xxx")
     assert text.endswith("runtime: hm\n\ncall put({})\nresult of put: ok")
     assert len(text) < 3_000
-    short = transcript(LeftOut(messages, Conversation()), "EARLIER", 80)
+    short = transcript(messages, "EARLIER", 80)
     assert short == "EARLIER\n\nruntime: hm\n\ncall put({})\nresult of put: ok"
 
 

@@ -24,7 +24,7 @@ from ukemi.actors.inspection import checkpoint_at, fold
 from ukemi.actors.model import AssistantMessage, Message, NoteMessage, ToolMessage, UserMessage
 from ukemi.actors.pruning import Fits, Plan, groups_of, plan_cut
 from ukemi.actors.state import SessionState
-from ukemi.actors.summaries import INSTRUCTIONS, LeftOut, digest_text, facts_of, transcript
+from ukemi.actors.summaries import INSTRUCTIONS, digest_text, facts_of, lines_in, transcript
 from ukemi.models import call
 from ukemi.models.scripted import Reply
 from ukemi.stores.memory import MemoryStore
@@ -92,14 +92,9 @@ def test_SU_01_a_prune_at_any_position_parts_no_call_from_its_result(position: i
         assert position < 3, "only what is kept anyhow stands before it"
         return
     left_out = [messages[at] for at in range(plan.cut) if at not in plan.kept]
-    for_model = transcript(LeftOut(left_out, state.conversation), "", 100_000)
-    summary = digest_text(
-        LeftOut(left_out, state.conversation),
-        {},
-        facts=facts_of(state),
-        reads=lambda _: True,
-        limit=plan.summary_chars,
-    )
+    for_model = transcript(left_out, "", 100_000)
+    lines = lines_in(left_out, lambda _: True)
+    summary = digest_text(lines, {}, facts=facts_of(state), limit=plan.summary_chars)
     state.apply(Pruned(19, plan.cut, plan.kept, summary))
     after = list(state.conversation)
     assert_paired(after)
