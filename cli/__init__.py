@@ -6,6 +6,6 @@ runtime, and reading commands claim nothing.
 
 Files, each using only those before it: terminal, undone, errors, owners, import_failure · output, loading,
 stored · steps, answers · tree, journal, listing · progress · driving, reading · demo_project_copy,
-demo_service · demo_agents · demo_worker, demo_checks · demo · classify, explain, policy,
+demo_service · demo_agents · demo_faults · demo_failures, demo_worker · demo_checks · demo · classify, explain, policy,
 policy_arguments · arguments · app. ``demo_project`` is the project the demo repairs.
 """

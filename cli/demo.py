@@ -2,11 +2,12 @@
 
 A worker process runs one session that repairs a Python project and a dozen that order goods from a
 service in this process. Once enough checkpoints are acknowledged and orders are in flight, it gets
-SIGKILL. A second worker goes on; then what was acknowledged is compared with what is stored, the
-shop's book with what was ordered, and the project's tests are run.
+SIGKILL. A second worker goes on, and a few more sessions order what the service answers wrongly;
+then what was acknowledged is compared with what is stored, the shop's book with what was ordered,
+each failure with the class it should get, and the project's tests are run.
 
-Files, each using only those before it: demo_project_copy, demo_service · demo_agents · demo_worker
-· demo_checks · demo.
+Files, each using only those before it: demo_project_copy, demo_service · demo_agents · demo_faults
+· demo_failures, demo_worker · demo_checks · demo.
 """
 
 import os
@@ -37,6 +38,8 @@ from ..stores.base import Head, HeadQuery
 from ..supervisor.errors import UkemiError, UsageError
 from .demo_agents import make_agents
 from .demo_checks import Checks, Report, acknowledged_in, draw_checks, report_of, stored_counters
+from .demo_failures import all_met, failures_table
+from .demo_faults import MEETINGS
 from .demo_project_copy import copy_project, restore_tests, run_project_tests
 from .demo_service import OrderBook, order_service
 from .demo_worker import PersonAnswered, Plan, plan_path
@@ -196,10 +199,13 @@ class _Play:
                 return
 
     async def _second_act(self) -> None:
-        """Let a second worker go on to the end."""
+        """Let a second worker go on to the end, and meet the faults of the service."""
+        plan = msgspec.structs.replace(self._plan, faults=True)
+        await anyio.Path(plan_path(self._folder)).write_bytes(msgspec.json.encode(plan))
         async with self._worker(2) as process:
             count = plural(len(self.checks.unfinished), "session")
-            self._say(f"worker 2 (process {process.pid}) goes on with {count}")
+            faults = plural(len(MEETINGS), "fault")
+            self._say(f"worker 2 (process {process.pid}) goes on with {count}, and meets {faults}")
             if await process.wait() != 0:
                 await self._say_why(process, 2)
 
@@ -213,6 +219,7 @@ class _Play:
             async with reading(self._plan.store) as store:
                 heads = await store.heads(HeadQuery(limit=SESSIONS_MAX))
                 self.checks.lost |= acknowledged - await stored_counters(store, acknowledged)
+                self.checks.met = await all_met(store, list(reversed(heads)))
         except UkemiError as error:
             self._say(f"the store cannot be read: {error}", "red")
         self.checks.heads = heads
@@ -226,6 +233,8 @@ class _Play:
         write = self._out.beside if self._out.as_json else self._out.text
         terminal = self._out.aside if self._out.as_json else self._out.terminal
         write(sessions_table(list(reversed(heads)), time.time_ns() // 1_000_000, terminal))
+        write("")
+        write(failures_table(self.checks.met, terminal))
         write("")
         write(draw_checks(self.checks, terminal))
         took = time.monotonic() - self._began

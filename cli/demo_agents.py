@@ -25,7 +25,6 @@ from ..actors.model import (
 from ..actors.tools import AnyTool, tool
 from ..models import Reply, ScriptedModel, call, parse_model
 from ..stores.records import ToolCall
-from ..supervisor.errors import BusinessRejected, InDoubtTimeout, TransientError
 from ..tools import list_files, read_file, write_file
 from .demo_project_copy import run_project_tests
 
@@ -160,16 +159,24 @@ def numbers_of(service: str, order: str) -> list[str]:
     return [str(each) for each in ask_shop(service, "GET", f"/orders/{quote(order)}")["numbers"]]
 
 
+class ShopError(Exception):
+    """The shop answered with an error; what kind of failure that is says nobody here."""
+
+    def __init__(self, status_code: int, headers: dict[str, str], body: str) -> None:
+        super().__init__(f"status {status_code}: {body}")
+        self.status_code = status_code
+        self.headers = headers
+        self.body = body
+
+
 def ask_shop(
     service: str, method: str, path: str, body: object = None, key: str | None = None
 ) -> dict[str, Any]:
     """Send one request to the shop.
 
     Raises:
-        TransientError: the shop is busy; nothing was booked.
-        BusinessRejected: it refuses.
-        InDoubtTimeout: the request had gone out and no whole answer came.
-        OSError: there was no connection.
+        ShopError: it answered with an error.
+        OSError, http.client.HTTPException: there was no connection, or no whole answer.
     """
     connection = http.client.HTTPConnection(urlsplit(service).netloc, timeout=HTTP_S_MAX)
     headers = {"Content-Type": "application/json"} | ({"Idempotency-Key": key} if key else {})
@@ -177,16 +184,11 @@ def ask_shop(
     try:
         connection.request(method, path, json.dumps(body) if body else None, headers)
         answer = connection.getresponse()
-        text = answer.read()
-    except (OSError, http.client.HTTPException) as error:
-        raise InDoubtTimeout(f"no whole answer from the shop: {error!r}") from error
+        text = answer.read().decode(errors="replace")
     finally:
         connection.close()
-    if answer.status == 503:
-        wait_s = float(answer.headers.get("Retry-After") or 1)
-        raise TransientError("the shop is busy", retry_after=wait_s)
     if answer.status >= 400:
-        raise BusinessRejected(f"the shop refuses: {answer.status} {text.decode(errors='replace')}")
+        raise ShopError(answer.status, dict(answer.headers), text)
     data: dict[str, Any] = json.loads(text)
     return data
 

@@ -7,6 +7,8 @@ from msgspec import Struct
 
 from ..stores.base import CheckpointUnknown, Head, SessionDamaged, SessionUnknown, Store
 from .demo_agents import order_session_ids, orders_of
+from .demo_failures import Met, class_counts, not_as_expected, unknown_retried
+from .demo_faults import MEETINGS, fault_orders
 from .demo_service import Booking
 from .terminal import Colour, Terminal, plural
 
@@ -29,6 +31,7 @@ class Checks(Struct, kw_only=True):
     lost: set[Acknowledged] = set()
     heads: list[Head] = []
     bookings: list[Booking] = []
+    met: list[Met] = []
     tests_green: bool = False
 
     @property
@@ -43,7 +46,23 @@ class Checks(Struct, kw_only=True):
 
     @property
     def sessions(self) -> int:
-        return 1 + len(order_session_ids())
+        return 1 + len(order_session_ids()) + len(MEETINGS)
+
+    @property
+    def to_complete(self) -> int:
+        """How many sessions should complete; the others meet what only a person can mend."""
+        return self.sessions - sum(not each.overcome for each in MEETINGS)
+
+    @property
+    def handed_over(self) -> int:
+        return sum(head.status == "handed_over" for head in self.heads)
+
+    @property
+    def ended_as_expected(self) -> bool:
+        """Whether every session is there, and those are handed over that should be."""
+        waiting = {each.session for each in MEETINGS if not each.overcome}
+        handed_over = {head.session_id for head in self.heads if head.status == "handed_over"}
+        return len(self.heads) == self.sessions and handed_over == waiting
 
     @property
     def orders_once(self) -> bool:
@@ -67,11 +86,14 @@ class Report(Struct, frozen=True, kw_only=True):
     orders_expected: int
     orders_booked: int
     tests_green: bool
+    failures: dict[str, int]
+    unknown_retried: int
 
 
 def expected_orders() -> list[str]:
     """Return the names of all orders that the shop should end with."""
-    return [name for session in order_session_ids() for name, _, _ in orders_of(session)]
+    ordered = [name for session in order_session_ids() for name, _, _ in orders_of(session)]
+    return ordered + fault_orders()
 
 
 def report_of(checks: Checks) -> Report:
@@ -85,6 +107,8 @@ def report_of(checks: Checks) -> Report:
         orders_expected=len(expected_orders()),
         orders_booked=len(checks.bookings),
         tests_green=checks.tests_green,
+        failures=class_counts(checks.met),
+        unknown_retried=unknown_retried(checks.met),
     )
 
 
@@ -97,16 +121,25 @@ def lines_of(checks: Checks) -> list[tuple[bool, str]]:
     killed = plural(checks.killed_at, "acknowledged checkpoint")
     resumed = plural(len(checks.resumed), "session")
     booked = f"orders booked: {len(checks.bookings)} of {len(expected_orders())}, each once"
+    handed_over = f"handed over to a person: {checks.handed_over}"
     return [
         (checks.killed_at > 0 and bool(checks.resumed), f"killed at {killed}, {resumed} resumed"),
         (not checks.lost, f"checkpoints lost: {len(checks.lost)}" + (f" ({lost})" if lost else "")),
         (
-            checks.completed == checks.sessions == len(checks.heads),
-            f"completed: {checks.completed} of {plural(checks.sessions, 'session')}",
+            checks.completed == checks.to_complete and checks.ended_as_expected,
+            f"completed: {checks.completed} of {plural(checks.sessions, 'session')}, {handed_over}",
         ),
+        _faults_line(checks),
         (checks.orders_once, booked + (f"; not so: {', '.join(wrong)}" if wrong else "")),
         (checks.tests_green, f"the project's tests are {'green' if checks.tests_green else 'red'}"),
     ]
+
+
+def _faults_line(checks: Checks) -> tuple[bool, str]:
+    wrong, retried = not_as_expected(checks.met), unknown_retried(checks.met)
+    right = f"faults that got their class: {len(MEETINGS) - len(wrong)} of {len(MEETINGS)}"
+    named = f" (not {', '.join(wrong[:NAMED_MAX])})" if wrong else ""
+    return not wrong and not retried, f"{right}{named}, unknown retried: {retried}"
 
 
 def _wrong_orders(bookings: list[Booking]) -> list[str]:

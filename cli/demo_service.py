@@ -2,7 +2,8 @@
 
 It takes its time, so that calls are in flight when their caller dies. Some orders it books before
 it answers, whether or not anybody is still there; others it drops when their caller has hung up
-before it came to them. It keeps count of what it booked.
+before it came to them. It keeps count of what it booked. Orders of a few articles it answers
+wrongly, as `FAULTS` says.
 """
 
 import json
@@ -10,7 +11,8 @@ import select
 import socket
 import threading
 import time
-from collections.abc import Generator
+from collections import Counter
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -23,6 +25,39 @@ AFTER_BOOKING_S = 0.3
 SETTLED_S_MAX = 5.0
 BUSY_AT_FIRST = "D-20"
 """Article whose first stock request is answered "busy", to be asked again."""
+
+
+class Fault(Struct, frozen=True, kw_only=True):
+    """How orders of an article go wrong: ``times`` for each order (None: always), or only where
+    they are for more than ``units_max``. Status 0: it books the order and hangs up."""
+
+    status: int
+    body: Any = None
+    headers: Mapping[str, str] = {}
+    times: int | None = None
+    units_max: int | None = None
+
+
+FAULTS: Mapping[str, Fault] = {
+    "Q-429": Fault(
+        status=429,
+        body={"error": {"message": "too many requests, slow down"}},
+        headers={"Retry-After": "1"},
+        times=1,
+    ),
+    "U-503": Fault(status=503, body={"error": "no healthy upstream"}, times=2),
+    "H-000": Fault(status=0, times=1),
+    "A-400": Fault(
+        status=400,
+        body={"errors": {"units": ["must be at most 50"]}},
+        units_max=50,
+    ),
+    "P-403": Fault(status=403, body={"error": "this key has no right to order P-403"}),
+    "S-409": Fault(status=409, body={"error": "insufficient stock"}),
+    "Z-500": Fault(status=500, body={"code": -1, "msg": "库存不足"}),
+    "Z-999": Fault(status=500, body={"code": -1, "msg": "今天的月亮很圆"}),
+}
+"""By article. The last is a sentence nobody recognises."""
 
 
 class Booking(Struct, frozen=True):
@@ -43,6 +78,7 @@ class OrderBook:
         self._bookings: list[Booking] = []
         self._working: list[tuple[str, bool]] = []
         self._busy = {BUSY_AT_FIRST}
+        self._faults: Counter[str] = Counter()
         self.repeats = 0
 
     @property
@@ -72,6 +108,16 @@ class OrderBook:
             was = sku in self._busy
             self._busy.discard(sku)
             return was
+
+    def fault(self, order: str, sku: str, units: int) -> Fault | None:
+        """Return how this request goes wrong, if it does."""
+        fault = FAULTS.get(sku)
+        if fault is None or (fault.units_max is not None and units <= fault.units_max):
+            return None
+        with self._lock:
+            self._faults[order] += 1
+            over = fault.times is not None and self._faults[order] > fault.times
+        return None if over else fault
 
     def numbers(self, order: str) -> list[str]:
         """Return the numbers under which an order is booked, once nobody works on it any more."""
@@ -121,12 +167,19 @@ class _Handler(BaseHTTPRequestHandler):
         length = int(self.headers.get("Content-Length") or 0)
         body: dict[str, Any] = json.loads(self.rfile.read(length) or b"{}")
         key = self.headers.get("Idempotency-Key")
-        order = str(body["order"])
+        order, sku, units = str(body["order"]), str(body["sku"]), int(body["units"])
+        fault = self.book.fault(order, sku, units)
+        if fault is not None and fault.status:
+            self._answer(fault.status, fault.body, fault.headers)
+            return
         with self.book.working_on(order, key is not None):
             time.sleep(BEFORE_BOOKING_S)
             if drops_the_absent(order) and self._caller_has_gone():
                 return
-            number = self.book.book(order, str(body["sku"]), int(body["units"]), key)
+            number = self.book.book(order, sku, units, key)
+            if fault is not None:
+                self.close_connection = True
+                return
             time.sleep(AFTER_BOOKING_S)
             self._answer(201, {"order": order, "number": number})
 
@@ -134,8 +187,8 @@ class _Handler(BaseHTTPRequestHandler):
         readable, _, _ = select.select([self.connection], [], [], 0)
         return bool(readable) and self.connection.recv(1, socket.MSG_PEEK) == b""
 
-    def _answer(self, status: int, body: object, headers: dict[str, str] | None = None) -> None:
-        data = json.dumps(body).encode()
+    def _answer(self, status: int, body: object, headers: Mapping[str, str] | None = None) -> None:
+        data = json.dumps(body, ensure_ascii=False).encode()
         with suppress(OSError):  # whoever asked may have been killed meanwhile
             self.send_response(status)
             for name, value in {"Content-Type": "application/json", **(headers or {})}.items():

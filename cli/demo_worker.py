@@ -29,6 +29,7 @@ from .demo_agents import (
     order_task,
     post_order,
 )
+from .demo_faults import MEETINGS, fault_task, make_clerk
 from .errors import DONE, NOT_DONE, CannotRead, ExitStatus
 
 REPAIR_SESSION = "repair"
@@ -46,6 +47,7 @@ class Plan(Struct, frozen=True, kw_only=True):
     workspace: str
     acknowledged: str
     model: str | None = None
+    faults: bool = False
 
 
 class PersonAnswered(Struct, frozen=True, tag_field="event", tag="person.answered"):
@@ -81,13 +83,30 @@ class _Worker:
         self._outcomes: list[Outcome] = []
 
     async def run(self) -> bool:
-        agents = make_agents(self._plan.service, self._plan.model)
+        agents = [
+            *make_agents(self._plan.service, self._plan.model),
+            make_clerk(self._plan.service),
+        ]
         async with Runtime(self._plan.store, agents=agents, policy=POLICY) as runtime:
             handles = [await self._session(runtime, *each) for each in _assignments()]
+            faults = [await self._session(runtime, *each) for each in self._faults()]
             async with anyio.create_task_group() as group:
                 for handle in handles:
                     group.start_soon(self._follow, handle)
+                for handle in faults:
+                    group.start_soon(self._watch, handle)
         return all(isinstance(each, Completed) for each in self._outcomes)
+
+    def _faults(self) -> list[tuple[str, str, str]]:
+        """Return the sessions that meet a fault: its name, its agent, its task."""
+        if not self._plan.faults:
+            return []
+        return [(each.session, "clerk", fault_task(each)) for each in MEETINGS]
+
+    async def _watch(self, handle: SessionHandle) -> None:
+        """See a session to its end, whatever that is."""
+        async for event in handle.events():
+            self._tell(event)
 
     async def _session(
         self, runtime: Runtime, session_id: str, agent: str, task: str
@@ -103,8 +122,7 @@ class _Worker:
     async def _follow(self, handle: SessionHandle) -> None:
         """See a session to its end; what needs a person gets one."""
         for _ in range(QUESTIONS_MAX):
-            async for event in handle.events():
-                self._tell(event)
+            await self._watch(handle)
             outcome = await handle.outcome()
             if not isinstance(outcome, HandedOver) or not outcome.dossier.in_doubt:
                 break

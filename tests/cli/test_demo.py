@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from ukemi.cli.demo_faults import MEETINGS
+
 BOUND_S = 60.0
 KEYS = [
     "sessions",
@@ -19,6 +21,8 @@ KEYS = [
     "orders_expected",
     "orders_booked",
     "tests_green",
+    "failures",
+    "unknown_retried",
 ]
 
 
@@ -43,14 +47,19 @@ def test_the_demo_holds_its_promises_within_a_minute(tmp_path: Path) -> None:
     killed_at, resumed = report.pop("killed_at"), report.pop("resumed")
     assert killed_at >= 1
     assert 1 <= resumed <= 13
+    failures = report.pop("failures")
     assert report == {
-        "sessions": 13,
-        "completed": 13,
+        "sessions": 21,
+        "completed": 17,
         "checkpoints_lost": 0,
-        "orders_expected": 24,
-        "orders_booked": 24,
+        "orders_expected": 28,
+        "orders_booked": 28,
         "tests_green": True,
+        "unknown_retried": 0,
     }
+    assert set(failures) == {each.error_class.value for each in MEETINGS}
+    assert failures["transient"] >= 2
+    assert (failures["business_rejected"], failures["unknown"]) == (2, 1)
     assert ended.stdout.count("\n") == 1
     assert "SIGKILL to worker 1" in ended.stderr
     kept = {path.name for path in (tmp_path / "kept").iterdir()}
@@ -64,8 +73,13 @@ def test_the_demo_holds_its_promises_within_a_minute(tmp_path: Path) -> None:
 def test_the_demo_shows_people_a_table_and_its_checks_and_cleans_up(tmp_path: Path) -> None:
     ended = demo(tmp_path)
     assert ended.returncode == 0, ended.stderr
-    assert ended.stdout.count("completed  ") >= 13
-    assert [line[0] for line in ended.stdout.splitlines()[-6:-1]] == ["✓"] * 5
+    assert ended.stdout.count("completed  ") >= 17
+    assert [line[0] for line in ended.stdout.splitlines()[-7:-1]] == ["✓"] * 6
+    _, _, failures = ended.stdout.partition("DIRECTIVE")
+    for meeting in MEETINGS:
+        (line,) = [each for each in failures.splitlines() if each.startswith(meeting.session)]
+        assert meeting.error_class.value in line
+        assert ("completed" if meeting.overcome else "handed over (") in line
     assert list(tmp_path.iterdir()) == []
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from ukemi import classify
 from ukemi.actors.model import (
     AssistantMessage,
     Message,
@@ -21,6 +22,7 @@ from ukemi.actors.model import (
 from ukemi.actors.outcome import Dossier, DoubtfulCall, HandedOver
 from ukemi.cli.demo_agents import (
     FIXES,
+    ShopError,
     ask_shop,
     buyer_of,
     numbers_of,
@@ -39,6 +41,8 @@ from ukemi.cli.demo_checks import (
     lines_of,
     report_of,
 )
+from ukemi.cli.demo_failures import Met
+from ukemi.cli.demo_faults import MEETINGS
 from ukemi.cli.demo_project_copy import copy_project, restore_tests
 from ukemi.cli.demo_service import (
     AFTER_BOOKING_S,
@@ -52,8 +56,7 @@ from ukemi.cli.demo_service import (
 from ukemi.cli.demo_worker import look_into
 from ukemi.cli.terminal import Terminal
 from ukemi.stores.base import Facts, Head
-from ukemi.stores.records import ToolCall
-from ukemi.supervisor.errors import BusinessRejected, TransientError
+from ukemi.stores.records import SessionStatus, ToolCall
 
 # ---------------------------------------------------------------- the shop
 
@@ -73,11 +76,12 @@ def test_the_shop_answers_over_http() -> None:
         assert post_order(service, "order-01a", "A-17", 2, "k") == number
         assert numbers_of(service, "order-01a") == [number]
         assert book.bookings == [Booking("order-01a", "A-17", 2, number, "k")]
-        with pytest.raises(TransientError) as busy:
+        with pytest.raises(ShopError) as busy:
             ask_shop(service, "GET", f"/stock/{BUSY_AT_FIRST}")
-        assert busy.value.retry_after == 0.2
+        failure = classify(busy.value)
+        assert (failure.error_class, failure.retry_after) == ("transient", 0.2)
         assert ask_shop(service, "GET", f"/stock/{BUSY_AT_FIRST}")["units"] == 100
-        with pytest.raises(BusinessRejected, match="404"):
+        with pytest.raises(ShopError, match="404"):
             ask_shop(service, "GET", "/nothing")
 
 
@@ -230,17 +234,32 @@ def test_the_repairer_claims_success_only_if_the_tests_passed() -> None:
 
 
 def all_is_well() -> Checks:
+    statuses: dict[str, SessionStatus] = dict.fromkeys(
+        ["repair", *order_session_ids()], "completed"
+    )
+    for meeting in MEETINGS:
+        statuses[meeting.session] = "completed" if meeting.overcome else "handed_over"
+    met = [
+        Met(
+            session=each.session,
+            said="",
+            error_class=each.error_class.value,
+            directives=("retry",) if each.overcome else ("hand_over",),
+            status=statuses[each.session],
+        )
+        for each in MEETINGS
+    ]
     heads = [
         Head(
             session_id=each,
-            status="completed",
+            status=status,
             seq=5,
             counter=4,
             epoch=2,
             owner=None,
             facts=Facts(agent="buyer"),
         )
-        for each in ["repair", *order_session_ids()]
+        for each, status in statuses.items()
     ]
     bookings = [Booking(each, "A-17", 1, "K", None) for each in expected_orders()]
     return Checks(
@@ -248,6 +267,7 @@ def all_is_well() -> Checks:
         unfinished={"repair": 1, "order-01": 1},
         heads=heads,
         bookings=bookings,
+        met=met,
         tests_green=True,
     )
 
@@ -256,14 +276,24 @@ def test_when_all_is_well_every_check_holds() -> None:
     checks = all_is_well()
     assert checks.hold
     assert msgspec.to_builtins(report_of(checks)) == {
-        "sessions": 13,
-        "completed": 13,
+        "sessions": 21,
+        "completed": 17,
         "killed_at": 20,
         "resumed": 2,
         "checkpoints_lost": 0,
-        "orders_expected": 24,
-        "orders_booked": 24,
+        "orders_expected": 28,
+        "orders_booked": 28,
         "tests_green": True,
+        "failures": {
+            "transient": 1,
+            "rate_limited": 1,
+            "in_doubt_timeout": 1,
+            "invalid_argument": 1,
+            "permission_denied": 1,
+            "business_rejected": 2,
+            "unknown": 1,
+        },
+        "unknown_retried": 0,
     }
 
 
@@ -272,7 +302,7 @@ FAULTS: list[tuple[str, dict[str, object], str]] = [
     ("nothing was left to resume", {"unfinished": {}}, "0 sessions resumed"),
     ("not taken over", {"unfinished": {"repair": 2}}, "0 sessions resumed"),
     ("a checkpoint lost", {"lost": {("repair", 7)}}, "checkpoints lost: 1 (repair #7)"),
-    ("a session missing", {"heads": all_is_well().heads[1:]}, "completed: 12 of 13"),
+    ("a session missing", {"heads": all_is_well().heads[1:]}, "completed: 16 of 21"),
     ("an order missing", {"bookings": all_is_well().bookings[1:]}, "order-01a 0 times"),
     (
         "one order twice, another never",
@@ -283,6 +313,17 @@ FAULTS: list[tuple[str, dict[str, object], str]] = [
         "an order nobody wanted",
         {"bookings": [*all_is_well().bookings, Booking("extra", "A", 1, "K", None)]},
         "extra 1 times",
+    ),
+    (
+        "a fault that was overcome but should not",
+        {"heads": [*all_is_well().heads[:-1], all_is_well().heads[0]]},
+        "completed: 18 of 21 sessions, handed over to a person: 3",
+    ),
+    ("a fault that got no class", {"met": all_is_well().met[1:]}, "7 of 8 (not fault-429)"),
+    (
+        "an unknown error that was retried",
+        {"met": [msgspec.structs.replace(e, directives=("retry",)) for e in all_is_well().met]},
+        "8 of 8, unknown retried: 1",
     ),
     ("red tests", {"tests_green": False}, "tests are red"),
 ]
