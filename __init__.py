@@ -17,6 +17,7 @@ from .actors.pool import RuntimeClosed
 from .actors.runtime import Runtime
 from .actors.tools import Tool, tool
 from .stores.base import (
+    AlreadyDecided,
     CheckpointUnknown,
     Fenced,
     SessionDamaged,
@@ -54,6 +55,7 @@ __version__ = "0.1.0"
 __all__ = [
     "NOT_DONE",
     "Agent",
+    "AlreadyDecided",
     "Budget",
     "BusinessRejected",
     "CallContext",

@@ -64,7 +64,23 @@ def post_of(state: SessionState, said: Resolve, by: str, at_ms: int) -> Post:
 
 def options_of(state: SessionState) -> tuple[str, ...]:
     """Return what a person can say about a session as it stands."""
-    return tuple(OPTIONS) if state.in_doubt else ()
+    open_calls: list[CallId | None] = list(state.in_doubt)
+    open_calls += [(undo.step.n, undo.step.index) for undo in state.unwound.open]
+    if not state.in_doubt:
+        open_calls.append(None)  # what is frozen, once no doubt keeps it so
+    return tuple(
+        option
+        for option in OPTIONS
+        if any(_fits(state, Resolve(option, each)) for each in open_calls)
+    )
+
+
+def _fits(state: SessionState, said: Resolve) -> bool:
+    try:
+        meant(state, said)
+    except UsageError:
+        return False
+    return True
 
 
 def repeats(error: AlreadyDecided, said: Resolve) -> bool:
@@ -115,9 +131,7 @@ def already_decided(session_id: str, error: AlreadyDecided) -> AlreadyDecided:
         f"session {session_id}: {what} was decided before, by {error.by or 'somebody'}"
         f" at {when(error.at_ms)}: {before.option}"
     )
-    return AlreadyDecided(
-        text, about=error.about, by=error.by, at_ms=error.at_ms, body=error.body
-    )
+    return AlreadyDecided(text, about=error.about, by=error.by, at_ms=error.at_ms, body=error.body)
 
 
 # ---------------------------------------------------------------- what it does

@@ -2,10 +2,10 @@
 
 Decides how sessions are shown and what a word typed by a person means; owns the terminal, the
 signal handlers of its process and the exit status. It never changes a session but through a
-runtime, and reading commands claim nothing.
+runtime or a decision given to the store, and reading commands claim nothing.
 
 Files, each using only those before it: terminal, undone, errors, owners, import_failure · output, loading,
-stored · steps, answers · tree, journal, listing · progress · driving, reading · demo_project_copy,
+stored · answers · journal, steps, tree, listing, handovers, resolve · progress · driving, reading · demo_project_copy,
 demo_service · demo_agents · demo_faults · demo_failures, demo_worker · demo_checks · demo · classify, explain, policy,
 policy_arguments · arguments · app. ``demo_project`` is the project the demo repairs.
 """

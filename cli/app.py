@@ -12,17 +12,20 @@ from typing import TextIO
 
 import anyio
 
+from ..stores.decisions import Resolve
 from ..supervisor.errors import UkemiError
 from . import policy
-from .arguments import budget_of, call_named, make_parser, spread_budgets
+from .arguments import args_of, budget_of, call_named, make_parser, result_of, spread_budgets
 from .demo import DemoRequest, demo
 from .demo_worker import work
-from .driving import Resolution, ResumeRequest, RunRequest, resume
+from .driving import ResumeRequest, RunRequest, resume
 from .driving import run as run_session
 from .errors import NOT_DONE, CannotRead, ExitStatus, status_of
+from .handovers import dossier, handovers
 from .output import Output, OutputGone
 from .policy_arguments import call_given, error_given
 from .reading import log, sessions, show
+from .resolve import ResolveRequest, resolve, this_user
 from .stored import default_store
 from .terminal import is_tty, terminal_of
 
@@ -102,18 +105,24 @@ def _command(options: argparse.Namespace, out: Output) -> Command:
             return partial(demo, out, wanted)
         case "run":
             return partial(run_session, out, _run_request(options))
-        case "resume" | "resolve":
+        case "resume":
             return partial(resume, out, _resume_request(options))
+        case "resolve":
+            return partial(resolve, out, _resolve_request(options))
+        case "handovers":
+            return _handovers_command(options, out)
         case "sessions":
             return partial(
                 sessions,
                 out,
                 options.store,
-                now_ms=time.time_ns() // 1_000_000,
+                now_ms=_now_ms(),
                 status=options.status,
                 agent=options.agent,
                 limit=options.limit,
             )
+        case "show" if options.dossier:
+            return partial(dossier, out, options.store, options.id)
         case "show":
             return partial(show, out, options.store, options.id, options.checkpoint)
         case "log":
@@ -124,6 +133,12 @@ def _command(options: argparse.Namespace, out: Output) -> Command:
             return partial(policy.classify, out, _lines(), options.rules)
         case other:
             raise AssertionError(f"the parser knows {other!r} and this does not")
+
+
+def _handovers_command(options: argparse.Namespace, out: Output) -> Command:
+    if options.id is not None:
+        return partial(dossier, out, options.store, options.id)
+    return partial(handovers, out, options.store, now_ms=_now_ms(), limit=options.limit)
 
 
 def _policy_command(options: argparse.Namespace, out: Output) -> Command:
@@ -174,11 +189,24 @@ def _resume_request(options: argparse.Namespace) -> ResumeRequest:
         store=options.store,
         policy=options.policy,
         model=options.model,
-        say=options.say if options.command == "resume" else None,
-        resolution=None if options.command == "resume" else _resolution(options),
+        say=options.say,
     )
 
 
-def _resolution(options: argparse.Namespace) -> Resolution:
-    call = None if options.call is None else call_named(options.call)
-    return Resolution(option=options.option, call=call, result=options.result)
+def _resolve_request(options: argparse.Namespace) -> ResolveRequest:
+    return ResolveRequest(
+        session_id=options.id,
+        said=Resolve(
+            options.option,
+            None if options.call is None else call_named(options.call),
+            None if options.result is None else result_of(options.result),
+            None if options.args is None else args_of(options.args),
+        ),
+        by=this_user() if options.by is None else options.by,
+        store=options.store,
+        wait_s=options.wait,
+    )
+
+
+def _now_ms() -> int:
+    return time.time_ns() // 1_000_000

@@ -5,6 +5,8 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import Any, NoReturn, get_args
 
+import msgspec
+
 from ..actors.budget import LIMITS, Budget
 from ..actors.resolving import OPTIONS
 from ..stores.records import SessionStatus
@@ -15,6 +17,9 @@ DESCRIPTION = "Supervised LLM agent sessions: they fail safely, and go on where 
 EPILOG = """exit status: 0 done (run, resume: completed), 1 did not complete or id unknown,
 2 wrong usage or unreadable file"""
 NONE_WORDS = ("none", "None")
+WAIT_S = 30.0
+"""Seconds for which `resolve --wait` waits where it does not say."""
+
 FRACTIONS = ("seconds", "active_seconds", "cost_usd")
 """Limits that are no counts."""
 
@@ -37,6 +42,7 @@ def make_parser(version: str, default_store: str) -> Parser:
     _add_run(commands, common)
     _add_resume(commands, common)
     _add_resolve(commands, common)
+    _add_handovers(commands, common)
     _add_sessions(commands, common)
     _add_show(commands, common)
     _add_log(commands, common)
@@ -133,20 +139,37 @@ def _add_resolve(commands: Any, common: Parser) -> None:
         commands,
         "resolve",
         common,
-        "say how a call in doubt stands, and go on with its session",
-        "done: it took effect. not_done: it did not, and may be called again. abandon: leave it,\n"
-        "and let nobody try again.",
+        "give a person's decision on a session; whoever drives it applies it",
+        "Of a call in doubt, retry: it did not take effect, run it. done: it took effect.\n"
+        "not_done: it did not, and may be called again. abandon: leave it, and let nobody try again.\n"
+        "Of a compensation, compensate: run it. compensated: it is undone. abandon: leave the effect.",
     )
-    command.add_argument("module", metavar="MODULE", help="where the session's agent is defined")
-    command.add_argument("ids", metavar="ID", nargs=1, help="the session")
+    command.add_argument("id", metavar="ID", help="the session")
+    command.add_argument("option", metavar="OPTION", help=" | ".join(OPTIONS))
+    command.add_argument("--call", metavar="N.I", help="which call; needed where several wait")
+    given = command.add_mutually_exclusive_group()
+    given.add_argument("--result", metavar="JSON", help="what the call gave, or a remark; or text")
+    given.add_argument("--args", metavar="JSON", help="other arguments for retry, as an object")
+    command.add_argument("--by", metavar="NAME", help="who decides (the user of this process)")
     command.add_argument(
-        "option", metavar="OPTION", choices=tuple(OPTIONS), help=" | ".join(OPTIONS)
+        "--wait",
+        metavar="SECONDS",
+        type=float,
+        nargs="?",
+        const=WAIT_S,
+        help="wait until it is applied, at most so long (%(const)s)",
     )
-    command.add_argument(
-        "--call", metavar="N.I", help="which call; needed where several are in doubt"
+
+
+def _add_handovers(commands: Any, common: Parser) -> None:
+    command = _add(
+        commands,
+        "handovers",
+        common,
+        "list what waits for a person; with an id, print its dossier (Markdown)",
     )
-    command.add_argument("--result", metavar="TEXT", help="what the call gave, or a remark")
-    _add_policy_and_model(command)
+    command.add_argument("id", metavar="ID", nargs="?", help="only this one, whole")
+    command.add_argument("--limit", metavar="N", type=int, default=100, help="at most (100)")
 
 
 def _add_policy_and_model(command: Parser) -> None:
@@ -178,6 +201,9 @@ def _add_show(commands: Any, common: Parser) -> None:
     command.add_argument("id", metavar="ID")
     command.add_argument(
         "--checkpoint", metavar="N", type=int, help="as it was when this checkpoint was stored"
+    )
+    command.add_argument(
+        "--dossier", action="store_true", help="what a person needs to decide, as handovers ID"
     )
 
 
@@ -216,6 +242,27 @@ def call_named(word: str) -> tuple[int, int]:
     if not dot or not all(part.isascii() and part.isdigit() for part in (n, index)):
         raise UsageError(f"--call {word!r} names no call: write N.I, such as 3.0")
     return int(n), int(index)
+
+
+def result_of(word: str) -> str:
+    """Return the result that a word gives: the text of a JSON string, all else as it is written."""
+    try:
+        return msgspec.json.decode(word, type=str)
+    except (msgspec.DecodeError, UnicodeEncodeError):
+        return word
+
+
+def args_of(word: str) -> str:
+    """Return the text of a JSON object of arguments.
+
+    Raises:
+        UsageError: it is none.
+    """
+    try:
+        msgspec.json.decode(word, type=dict[str, Any])
+    except (msgspec.DecodeError, UnicodeEncodeError) as error:
+        raise UsageError(f"--args {word!r} is no JSON object: {error}") from error
+    return word
 
 
 def budget_of(words: Iterable[str]) -> Budget | None:

@@ -15,10 +15,9 @@ from ..actors.budget import Budget
 from ..actors.handle import SessionHandle
 from ..actors.inspection import Inspection
 from ..actors.outcome import Completed, HandedOver, Outcome, outcome_to_data
-from ..actors.resolving import OPTIONS
 from ..actors.runtime import Runtime
 from ..actors.sessions import check_task
-from ..stores.base import Head, SessionOwned
+from ..stores.base import Head, PostQuery, SessionOwned
 from ..supervisor.errors import UkemiError, UsageError
 from .answers import outcome_line, outcome_lines, status_colour, status_words
 from .errors import DONE, NOT_DONE, CannotRead, ExitStatus, NotDone
@@ -51,14 +50,6 @@ class RunRequest(Struct, frozen=True, kw_only=True):
     session_id: str | None = None
 
 
-class Resolution(Struct, frozen=True, kw_only=True):
-    """What a person has found out about a call in doubt; no call: the only one there is."""
-
-    option: str
-    call: tuple[int, int] | None = None
-    result: str | None = None
-
-
 class ResumeRequest(Struct, frozen=True, kw_only=True):
     """What ``ukemi resume`` was asked for; no ids: every unfinished session nobody drives."""
 
@@ -68,7 +59,6 @@ class ResumeRequest(Struct, frozen=True, kw_only=True):
     policy: str | None = None
     model: str | None = None
     say: str | None = None
-    resolution: Resolution | None = None
 
 
 class Driven(Struct, kw_only=True):
@@ -145,7 +135,8 @@ async def _take_up(
     out: Output, runtime: Runtime, request: ResumeRequest, known: Sequence[str]
 ) -> list[Driven]:
     if not request.ids:
-        return await _take_up_all(out, runtime, request.module, known)
+        return await _take_up_all(out, runtime, request, known)
+    decided = await _decided(request.store, request.ids)
     found = [await runtime.session(each).inspect() for each in dict.fromkeys(request.ids)]
     for each in found:
         # Before anything is claimed: nothing is half done where one of them cannot be.
@@ -154,19 +145,19 @@ async def _take_up(
                 f"session {each.session_id} belongs to agent {each.agent!r}, which"
                 f" {request.module!r} does not have; it has: {', '.join(known)}"
             )
-        _check_unfinished(each, request)
+        if each.session_id not in decided:
+            _check_unfinished(each, request)
     return [await _take_up_one(runtime, request, each) for each in found]
 
 
 def _check_unfinished(found: Inspection, request: ResumeRequest) -> None:
-    if found.status == "running" or request.say is not None or request.resolution is not None:
+    if found.status == "running" or request.say is not None:
         return
     words = [request.module, found.session_id]
     where = [] if request.store == default_store() else ["--store", request.store]
     ways = [f"{shlex.join(['ukemi', 'resume', *words, *where])} --say TEXT"]
     if found.in_doubt:
-        options = " | ".join(OPTIONS)
-        ways.append(f"{shlex.join(['ukemi', 'resolve', *words, *where])} {options}")
+        ways.append(f"{shlex.join(['ukemi', 'resolve', found.session_id, *where])} OPTION")
     raise UsageError(
         f"session {found.session_id} is {status_words(found.status)}; go on with it by:"
         f" {', or '.join(ways)}"
@@ -176,10 +167,7 @@ def _check_unfinished(found: Inspection, request: ResumeRequest) -> None:
 async def _take_up_one(runtime: Runtime, request: ResumeRequest, found: Inspection) -> Driven:
     handle = runtime.session(found.session_id)
     try:
-        if request.resolution is not None:
-            said = request.resolution
-            await handle.resolve(said.option, call=said.call, result=said.result)
-        elif request.say is not None:
+        if request.say is not None:
             await handle.send(request.say)
         else:
             handle = await runtime.resume(found.session_id)
@@ -191,12 +179,14 @@ async def _take_up_one(runtime: Runtime, request: ResumeRequest, found: Inspecti
 
 
 async def _take_up_all(
-    out: Output, runtime: Runtime, module: str, known: Sequence[str]
+    out: Output, runtime: Runtime, request: ResumeRequest, known: Sequence[str]
 ) -> list[Driven]:
-    """Take up every unfinished session nobody drives, the oldest first."""
+    """Take up every unfinished session nobody drives, the oldest first, and what was decided."""
+    module = request.module
     driven: list[Driven] = []
     strange: list[str] = []
-    for head in reversed(await _unfinished(runtime)):
+    heads = [*reversed(await _unfinished(runtime)), *await _decided_heads(request.store, known)]
+    for head in heads:
         if head.facts.agent not in known:
             strange.append(f"{head.session_id} (agent {head.facts.agent!r})")
             continue
@@ -217,6 +207,21 @@ async def _take_up_all(
             raise NotDone(f"nothing was resumed: {text}; it has: {', '.join(known)}")
         out.note(f"left alone: {text}", "yellow")
     return driven
+
+
+async def _decided(where: str, ids: Sequence[str]) -> set[str]:
+    """Return those of the sessions for which a person's decision waits."""
+    async with reading(where) as store:
+        return {each for each in ids if await store.posts(PostQuery(session_id=each, limit=1))}
+
+
+async def _decided_heads(where: str, agents: Sequence[str]) -> list[Head]:
+    """Return the heads of those that had ended: the decision lets them go on."""
+    query = PostQuery(agents=frozenset(agents), limit=PAGE)
+    async with reading(where) as store:
+        ids = dict.fromkeys(each.post.session_id for each in await store.posts(query))
+        heads = [await store.head(session_id) for session_id in ids]
+    return [head for head in heads if head.status != "running"]
 
 
 async def _unfinished(runtime: Runtime) -> list[Head]:
@@ -345,8 +350,7 @@ def _tell_outcome(out: Output, driven: Driven) -> None:
             out.beside(line)
         out.note(f"ukemi show {driven.handle.id} has all of it", "grey")
         if isinstance(driven.outcome, HandedOver) and driven.outcome.dossier.in_doubt:
-            options = " | ".join(OPTIONS)
-            out.note(f"ukemi resolve MODULE {driven.handle.id} {options} settles the doubt", "grey")
+            out.note(f"ukemi resolve {driven.handle.id} OPTION settles the doubt", "grey")
     elif driven.error is not None:
         out.note(f"{driven.handle.id}: {driven.error}", "red")
 

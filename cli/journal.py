@@ -8,6 +8,7 @@ import msgspec
 from ..actors.findings import line_of
 from ..actors.wording import when
 from ..stores.records import (
+    Allowed,
     Answered,
     Audited,
     Booked,
@@ -21,6 +22,7 @@ from ..stores.records import (
     Noted,
     Opened,
     Parked,
+    Probed,
     Progressed,
     Pruned,
     Restarted,
@@ -97,6 +99,8 @@ def entry_words(entry: JournalEntry) -> str:
             return f"{entry.n}.{entry.index} {entry.state}: {entry.content}"
         case Decided():
             return decided_words(entry)
+        case Allowed() | Probed():
+            return _doubt_words(entry)
         case Retried():
             return _retried(entry)
         case Ended():
@@ -117,6 +121,15 @@ def entry_words(entry: JournalEntry) -> str:
             return f"{duration(spent.seconds)}, {amount(spent.tokens)} tokens so far"
         case _:
             assert_never(entry)
+
+
+def _doubt_words(entry: Allowed | Probed) -> str:
+    call = f"{entry.n}.{entry.index}"
+    match entry:
+        case Allowed(arguments=arguments):
+            return f"{call} may run again" + (f" with {arguments}" if arguments else "")
+        case Probed(answer=answer, content=content):
+            return f"{call} {answer.replace('_', ' ')}" + (f": {content}" if content else "")
 
 
 def decided_words(entry: Decided) -> str:

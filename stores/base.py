@@ -330,13 +330,17 @@ class AlreadyDecided(StoreError):
     """A question was decided before, by whom and when; that decision stands, this one is void.
 
     Args:
+        about: which question.
         by: who decided; empty where that was not said.
         at_ms: when, in epoch milliseconds.
         body: the decision that stands, as it is stored.
     """
 
-    def __init__(self, message: str, *, by: str = "", at_ms: int = 0, body: bytes = b"") -> None:
+    def __init__(
+        self, message: str, *, about: str = "", by: str = "", at_ms: int = 0, body: bytes = b""
+    ) -> None:
         super().__init__(message)
+        self.about = about
         self.by = by
         self.at_ms = at_ms
         self.body = body

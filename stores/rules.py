@@ -103,6 +103,7 @@ def refuse_post(place: Place, write: Post, earlier: Post | None) -> StoreError |
     if earlier is not None and earlier != write:
         return AlreadyDecided(
             f"session {write.session_id}: {write.about} was decided by {earlier.by or 'somebody'}",
+            about=earlier.about,
             by=earlier.by,
             at_ms=earlier.at_ms,
             body=earlier.body,

@@ -10,11 +10,14 @@ from ukemi.actors.outcome import Completed, outcome_to_data
 from ukemi.cli.journal import entry_data, journal_line
 from ukemi.cli.stored import Numbered
 from ukemi.cli.terminal import Terminal, columns_of
+from ukemi.stores.decisions import Resolve
 from ukemi.stores.records import (
+    Allowed,
     Answered,
     Audited,
     AuditFinding,
     Booked,
+    Decided,
     Ended,
     FellBack,
     Frozen,
@@ -24,6 +27,7 @@ from ukemi.stores.records import (
     Noted,
     Opened,
     Parked,
+    Probed,
     Progressed,
     Pruned,
     Restarted,
@@ -54,6 +58,16 @@ LINES: list[tuple[JournalEntry, str]] = [
     (Resulted(3, 0, 7, "no", "failed", "bug"), "result  3.0 failed (bug): no"),
     (Resulted(3, 0, 7, "?", "in_doubt", "in_doubt_timeout"), "result  3.0 in doubt: ?"),
     (Late(3, 0, "succeeded", "K-1"), "late    3.0 succeeded: K-1"),
+    (
+        Decided("call 3.0#1", Resolve("done", (3, 0), "K-1"), 0, "ann"),
+        "decided call 3.0 done: K-1 (ann, 1970-01-01 00:00:00 UTC)",
+    ),
+    (
+        Decided("call 3.0#2", None, 0, problem="old"),
+        "decided call 3.0 a decision (somebody, 1970-01-01 00:00:00 UTC) (changed nothing: old)",
+    ),
+    (Allowed(3, 0, "d", arguments="{}"), "allowed 3.0 may run again with {}"),
+    (Probed(3, 0, "not_done"), "probe   3.0 not done"),
     (
         Retried(3, 0, 1, "transient", 1.0, 0.1, "refused"),
         "retry   3.0, attempt 1 transient, wait 1.0 s: refused",
@@ -110,7 +124,9 @@ LINES: list[tuple[JournalEntry, str]] = [
         "freeze  nothing is undone, the task says so; left as they are: 3.0 place",
     ),
     (
-        Audited(9, (AuditFinding("contradicted", "Sent.", "nothing ran", ("call 3.0 send failed",)),)),
+        Audited(
+            9, (AuditFinding("contradicted", "Sent.", "nothing ran", ("call 3.0 send failed",)),)
+        ),
         'audit   contradicted: "Sent.": nothing ran (call 3.0 send failed)',
     ),
     (Booked(Spent(seconds=2.0, tokens=7)), "spent   2.0 s, 7 tokens so far"),

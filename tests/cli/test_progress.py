@@ -14,12 +14,14 @@ from ukemi.actors.events import (
     BudgetSoft,
     CallFinished,
     CallLate,
+    CallProbed,
     CallStarted,
     CallStuck,
     CheckpointStored,
-    ConversationPruned,
     CompensationFinished,
     CompensationStarted,
+    ConversationPruned,
+    DecisionTaken,
     Event,
     EventsDropped,
     MessageReceived,
@@ -56,6 +58,16 @@ WORDS: list[tuple[Event, str | None]] = [
     (SessionResumed(session_id=S, counter=3), "resumed at checkpoint 3"),
     (SessionRestarted(session_id=S, reason="it died"), "restarted: it died"),
     (MessageReceived(session_id=S, n=4, text="go on"), "user: go on"),
+    (
+        DecisionTaken(session_id=S, about="call 2.0#1", what="done", by="ann", decided_at_ms=1),
+        "ann decided about call 2.0: done",
+    ),
+    (
+        DecisionTaken(
+            session_id=S, about="call 2.0#1", what="done", by="", decided_at_ms=1, problem="late"
+        ),
+        "somebody decided about call 2.0: done, which changed nothing: late",
+    ),
     (ModelAsked(session_id=S, attempt=1), None),
     (ModelAsked(session_id=S, attempt=2), "model asked again, attempt 2"),
     (ModelPiece(session_id=S, text="Let"), None),
@@ -83,6 +95,10 @@ WORDS: list[tuple[Event, str | None]] = [
     (
         CallLate(session_id=S, n=2, index=0, tool="t", state="succeeded"),
         "t (2.0) ended late: succeeded",
+    ),
+    (
+        CallProbed(session_id=S, n=2, index=0, tool="t", answer="not_done"),
+        "t (2.0) probed: not done",
     ),
     (CheckpointStored(session_id=S, counter=5), "checkpoint 5 stored"),
     (RETRY, "stock: transient, again in 1.0 s"),

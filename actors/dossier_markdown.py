@@ -1,0 +1,84 @@
+"""A handover as Markdown, for a person who has not seen the session before. Pure.
+
+Texts come from models, tools and other sides: they are cleaned, and cannot end a block or begin one.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+
+from .outcome import Dossier, HandedOver
+from .text import clean
+
+_SPECIAL = re.compile(r"([\\`*_{}\[\]<>|#])")
+_FENCE = re.compile(r"`{3,}")
+
+
+def markdown_of(
+    session_id: str, agent: str, outcome: HandedOver, commands: Sequence[str] = ()
+) -> str:
+    """Return the dossier: what failed, with what, what was said, what was tried, what can be done.
+
+    Args:
+        commands: lines to type, for the options that can be.
+    """
+    lines = [f"# {_line(session_id)}: {outcome.reason.replace('_', ' ')}", ""]
+    lines += [
+        f"A session of agent {_line(agent)} needs a person. {_line(outcome.detail)}".rstrip(),
+        "",
+    ]
+    for title, part in _parts(outcome.dossier, commands):
+        lines += [f"## {title}", "", *part, ""]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def _parts(dossier: Dossier, commands: Sequence[str]) -> Iterator[tuple[str, Sequence[str]]]:
+    yield "What failed", [_line(dossier.failed_step)]
+    yield "Its input", _block(dossier.input)
+    yield "What the other side said", _block(dossier.upstream_error)
+    yield "What was tried", _list(dossier.tried)
+    yield "What you can do", [*_list(dossier.options), *(_commands(commands) if commands else ())]
+    if dossier.in_doubt:
+        yield "In doubt", _list(_doubts(dossier))
+    if dossier.effects:
+        yield "Effects", [*_list(_effects(dossier)), "", f"Undone: {dossier.undone}."]
+    if dossier.frozen:
+        yield "Nothing was undone", [_line(dossier.frozen)]
+    if dossier.budget:
+        yield "Budget", _list([f"{name}: {used}" for name, used in dossier.budget.items()])
+    if dossier.unsaved:
+        yield "Not stored", _block(dossier.unsaved)
+
+
+def _doubts(dossier: Dossier) -> Iterator[str]:
+    for call in dossier.in_doubt:
+        key = f", key {call.key}" if call.key else ""
+        running = ", still running" if call.still_running else ""
+        yield f"call {call.n}.{call.index}: {call.tool} {call.arguments}{key}{running}"
+
+
+def _effects(dossier: Dossier) -> Iterator[str]:
+    for effect in dossier.effects:
+        detail = f": {effect.detail}" if effect.detail else ""
+        call = f"call {effect.n}.{effect.index}: {effect.tool} {effect.arguments}".rstrip()
+        yield f"{call}, {effect.standing}{detail}"
+
+
+def _commands(commands: Sequence[str]) -> list[str]:
+    return ["", *_block("\n".join(commands))]
+
+
+def _list(items: Sequence[str] | Iterator[str]) -> list[str]:
+    return [f"- {_line(item)}" for item in items]
+
+
+def _line(text: str) -> str:
+    """Return a text in one line, as itself: nothing in it is markup."""
+    return _SPECIAL.sub(r"\\\1", " ".join(clean(text).text.split()))
+
+
+def _block(text: str) -> list[str]:
+    """Return a text as it is, in a fence that it cannot close."""
+    body = clean(text).text
+    longest = max((len(run) for run in _FENCE.findall(body)), default=2)
+    fence = "`" * (longest + 1)
+    return [fence, *body.splitlines(), fence]

@@ -1,0 +1,166 @@
+"""`ukemi resolve`: a person's decision, given to the store; whoever drives the session applies it."""
+
+import getpass
+import time
+from typing import Any
+
+import anyio
+from msgspec import Struct
+
+from ..actors.decisions import already_decided, post_of, repeats
+from ..actors.inspection import entries_of, fold
+from ..stores.base import AlreadyDecided, Post, PostQuery, Store
+from ..stores.decisions import Resolve, decode_decision
+from ..stores.records import Decided
+from ..supervisor.errors import UkemiError
+from .errors import DONE, NOT_DONE, ExitStatus
+from .output import Output
+from .owners import standing_of
+from .stored import reading
+
+LOOK_S = 0.1
+"""Seconds between two looks whether a decision was applied."""
+
+
+class ResolveRequest(Struct, frozen=True, kw_only=True):
+    """What ``ukemi resolve`` was asked for; ``wait_s``: None where nobody waits."""
+
+    session_id: str
+    said: Resolve
+    by: str
+    store: str
+    wait_s: float | None = None
+
+
+class Given(Struct, frozen=True, kw_only=True):
+    """A decision that stands: this one, or the same as somebody gave before."""
+
+    post: Post
+    repeated: bool
+    driven_by: str | None
+    agent: str
+    applied: bool | None = None
+    problem: str | None = None
+
+
+async def resolve(out: Output, request: ResolveRequest) -> ExitStatus:
+    """Store a decision and say who applies it; with ``wait_s``, wait until that is done.
+
+    Raises:
+        AlreadyDecided: it was decided otherwise before.
+        UsageError: no such option or question.
+    """
+    async with reading(request.store) as store:
+        given = await _give(store, request)
+        if request.wait_s is not None:
+            given = await _wait(store, given, request.wait_s)
+    _tell(out, given, request)
+    return NOT_DONE if given.applied is False or given.problem else DONE
+
+
+async def _give(store: Store, request: ResolveRequest) -> Given:
+    stored = await store.load(request.session_id)
+    state = fold(request.session_id, entries_of(stored))
+    repeated = False
+    try:
+        post = post_of(state, request.said, request.by, time.time_ns() // 1_000_000)
+        await _commit(store, post)
+    except AlreadyDecided as error:
+        if not repeats(error, request.said):
+            raise already_decided(request.session_id, error) from error
+        repeated = True
+        post = Post(
+            session_id=request.session_id,
+            about=error.about,
+            body=error.body,
+            at_ms=error.at_ms,
+            by=error.by,
+        )
+    driven_by = standing_of(stored.head).driven_by
+    agent = stored.head.facts.agent
+    return Given(post=post, repeated=repeated, driven_by=driven_by, agent=agent)
+
+
+async def _commit(store: Store, post: Post) -> None:
+    (written,) = await store.commit([post])
+    if isinstance(written, UkemiError):
+        raise written
+
+
+async def _wait(store: Store, given: Given, wait_s: float) -> Given:
+    """Return what has become of a decision, at the latest after so many seconds."""
+    session_id, about = given.post.session_id, given.post.about
+    waiting = True
+    with anyio.move_on_after(wait_s):
+        while waiting:
+            posts = await store.posts(PostQuery(session_id=session_id))
+            waiting = any(each.post.about == about for each in posts)
+            if waiting:
+                await anyio.sleep(LOOK_S)
+    problem = None if waiting else await _problem(store, given.post)
+    return Given(
+        post=given.post,
+        repeated=given.repeated,
+        driven_by=given.driven_by,
+        agent=given.agent,
+        applied=not waiting,
+        problem=problem,
+    )
+
+
+async def _problem(store: Store, post: Post) -> str | None:
+    """Say why a decision that was taken changed nothing, or None."""
+    for entry in entries_of(await store.load(post.session_id)):
+        if isinstance(entry, Decided) and entry.about == post.about:
+            return entry.problem or None
+    return None
+
+
+def _tell(out: Output, given: Given, request: ResolveRequest) -> None:
+    if out.as_json:
+        out.data(_data(given))
+        return
+    session_id, option = given.post.session_id, request.said.option
+    subject = given.post.about.rpartition("#")[0]
+    by = f" by {given.post.by}" if given.post.by else ""
+    before = " before" if given.repeated else ""
+    out.text(f"{session_id}: {subject} was decided{before}{by}: {option}")
+    if given.problem:
+        out.note(f"it changed nothing: {given.problem}", "red")
+    elif given.applied:
+        out.note("applied; the session goes on where it is driven", "grey")
+    elif given.applied is None and given.driven_by is not None:
+        out.note(
+            f"{given.driven_by}, drives the session and applies it within a second or so", "grey"
+        )
+    else:
+        late = "not applied yet; " if given.applied is False else ""
+        out.note(
+            f"{late}a living runtime that has agent {given.agent!r} applies it within a second or"
+            f" so; where there is none: ukemi resume MODULE {session_id}",
+            "grey" if given.applied is None else "yellow",
+        )
+
+
+def _data(given: Given) -> dict[str, Any]:
+    decision = decode_decision(given.post.body)
+    return {
+        "session_id": given.post.session_id,
+        "about": given.post.about,
+        "option": decision.option,
+        "call": decision.call,
+        "by": given.post.by,
+        "at_ms": given.post.at_ms,
+        "repeated": given.repeated,
+        "driven_by": given.driven_by,
+        "applied": given.applied,
+        "problem": given.problem,
+    }
+
+
+def this_user() -> str:
+    """Return who is logged in, empty where that is not known."""
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError):
+        return ""
