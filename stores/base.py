@@ -186,14 +186,13 @@ class PostQuery(Struct, frozen=True, kw_only=True):
 
     Args:
         owner: only those this owner may take: of its own sessions, and of sessions that nobody
-            owns, whose owner's lease had ended at ``now_ms``, or whose owner is in ``dead``.
+            owns or whose owner's lease had ended at ``now_ms``.
         agents: only those of sessions of these agents.
     """
 
     session_id: str | None = None
     owner: str | None = None
     now_ms: int = 0
-    dead: frozenset[str] = frozenset()
     agents: frozenset[str] | None = None
     limit: int = 1000
 

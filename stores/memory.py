@@ -196,7 +196,6 @@ class MemoryStore:
             query.owner is None
             or owner is None
             or owner == query.owner
-            or owner in query.dead
             or self._data.owners.get(owner, 0) <= query.now_ms
         )
 

@@ -54,8 +54,7 @@ def take(batch: Batch, place: SqlitePlace, write: Append) -> Written | None:
 _WAITING = """SELECT h.sid, p.about, p.author, p.at_ms, p.body, p.crc
     FROM post p INDEXED BY post_waiting CROSS JOIN head h ON h.num = p.num
     LEFT JOIN live l ON l.num = p.num LEFT JOIN owner o ON o.id = l.owner WHERE p.taken = 0"""
-_MAY_TAKE = """ AND (o.id IS NULL OR o.name = ? OR o.lease_until_ms <= ?
-    OR o.name IN (SELECT value FROM json_each(?)))"""
+_MAY_TAKE = " AND (o.id IS NULL OR o.name = ? OR o.lease_until_ms <= ?)"
 
 
 def read_posts(connection: sqlite3.Connection, query: PostQuery) -> list[Posted]:
@@ -65,7 +64,7 @@ def read_posts(connection: sqlite3.Connection, query: PostQuery) -> list[Posted]
         sql, values = f"{sql} AND h.sid = ?", [query.session_id]
     if query.owner is not None:
         sql += _MAY_TAKE
-        values += [query.owner, query.now_ms, json.dumps(sorted(query.dead))]
+        values += [query.owner, query.now_ms]
     if query.agents is not None:
         sql += " AND h.agent IN (SELECT value FROM json_each(?))"
         values.append(json.dumps(sorted(query.agents)))

@@ -12,7 +12,16 @@ from msgspec import structs
 from sessions import LoopClock, agent, ended, journal, opened, requests, run_one, until
 from store_faults import Fault, FaultyStore
 
-from ukemi import Completed, HandedOver, Runtime, SessionOwned, UsageError, tool
+from ukemi import (
+    Completed,
+    HandedOver,
+    Policy,
+    Runtime,
+    SessionOwned,
+    TransientError,
+    UsageError,
+    tool,
+)
 from ukemi.actors import DecisionTaken, NoteMessage
 from ukemi.actors.agent import Agent
 from ukemi.actors.keeper import ASK_S
@@ -29,7 +38,7 @@ from ukemi.stores.base import (
 from ukemi.stores.decisions import Resolve, encode_decision
 from ukemi.stores.memory import MemoryStore
 from ukemi.stores.records import Decided, Late
-from ukemi.supervisor.policy import Policy, StoragePolicy
+from ukemi.supervisor.policy import RetryPolicy, StoragePolicy, WaitPolicy
 
 SCRIPT: Script = [call("mail", to="ann"), "Done."]
 SOON_S = 2 * ASK_S + 0.5
@@ -168,6 +177,35 @@ async def test_a_decision_waits_for_a_runtime_that_has_the_agent() -> None:
     async with runtime_on(where, of) as runtime:
         await until(partial(settled, runtime), SOON_S, 0.1)
         assert await ended(runtime, "one") == Completed("Done.")
+
+
+async def test_a_parked_session_learns_of_it_and_waits_on(store: MemoryStore) -> None:
+    """Its wait for an upstream that is down goes on; the doubt is settled meanwhile."""
+
+    @tool(effect="read", upstream="weather")
+    async def weather() -> str:
+        raise TransientError("closed for an hour", retry_after=3600.0)
+
+    of = mailer([call("mail", to="ann"), call("weather"), "Done."], weather)
+    policy = Policy(
+        transient=RetryPolicy(attempts_max=2, delay_s_max=4000.0, time_budget_s=8000.0),
+        waits=WaitPolicy(park_after_s=10.0),
+    )
+    async with runtime_on(store, of, policy=policy) as runtime:
+        await doubtful(runtime, of)
+        handle = runtime.session("one")
+        await handle.send("how is the weather?")
+        await until(partial(parked_after, store, 0), 30, 0.5)
+        before = await store.head("one")
+        await store.commit([decision()])
+        await until(partial(parked_after, store, before.seq), SOON_S, 0.1)
+        assert await settled(runtime)
+        assert (await store.head("one")).facts.due_at_ms == before.facts.due_at_ms
+
+
+async def parked_after(store: MemoryStore, seq: int) -> bool:
+    head = await store.head("one")
+    return head.status == "parked" and head.seq > seq
 
 
 async def test_the_event_says_who_decided_what() -> None:

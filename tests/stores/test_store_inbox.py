@@ -179,11 +179,6 @@ async def test_packing_and_rewriting_keep_what_waits(store: Store) -> None:
         pytest.param(PostQuery(owner="a", now_ms=5), ["free", "gone", "mine"], id="of one owner"),
         pytest.param(PostQuery(owner="c", now_ms=5), ["free", "gone"], id="of a newcomer"),
         pytest.param(
-            PostQuery(owner="c", now_ms=5, dead=frozenset(["a"])),
-            ["free", "gone", "mine"],
-            id="whose owner is dead",
-        ),
-        pytest.param(
             PostQuery(owner="c", now_ms=100), ["free", "gone", "mine", "theirs"], id="leases ended"
         ),
         pytest.param(PostQuery(agents=frozenset(["seller"])), ["mine"], id="of an agent"),
