@@ -147,7 +147,19 @@ class Journal:
         acknowledgement = self._next
         if self._flying is None:
             self._launch()
+        elif self._flying.acknowledgement.error is not None:
+            self._fail_next(self._flying.acknowledgement.error)
         return acknowledgement
+
+    def _fail_next(self, error: UkemiError) -> None:
+        """Tell whoever waits for the next row that the one before it is not stored.
+
+        The row in front goes on only by `recover`: perhaps nobody else waits for it, and so nobody
+        would ever ask for that. What is to be stored is kept, and goes out behind it.
+        """
+        if self._next is not None:
+            self._next.set(error)
+            self._next = Acknowledgement(self._checkpoint.future)
 
     async def recover(self, head: Head) -> None:
         """Go on after the checkpoint actor or the store failed: ``head`` is what is stored.
@@ -216,6 +228,7 @@ class Journal:
         if isinstance(written, StoreFailed):
             # Kept under way: whoever restarts the session submits it again.
             row.acknowledgement.set(written)
+            self._fail_next(written)
             return
         self._flying = None
         if isinstance(written, Done):

@@ -10,7 +10,9 @@ A write has an entry from its intent on; a read has none. Folded from the journa
                                         +-- allowed again by a person: running, as above
 
 ``open`` holds what is unsettled, ``effects`` what took effect, ``answers`` what an equal call is told
-once where the model had been told "effect unknown". Entries name calls; arguments and results are in
+once where the model had been told "effect unknown". ``abandoned`` are doubts that nobody settled:
+unlike a refusal they stay closed whatever the user says next, since it does not become known by that.
+Entries name calls; arguments and results are in
 the journal, and `effects.records_of` reads them together.
 """
 
@@ -88,13 +90,14 @@ class Answer(Struct, frozen=True):
 class Ledger:
     """The entries of one session; changed by the fold alone."""
 
-    __slots__ = ("again", "answers", "effects", "open")
+    __slots__ = ("abandoned", "again", "answers", "effects", "open")
 
     def __init__(self) -> None:
         self.open: dict[CallId, CallEntry] = {}
         self.effects: dict[CallId, Effect] = {}
         self.answers: dict[str, Answer] = {}
         self.again: dict[CallId, CallEntry] = {}
+        self.abandoned: set[str] = set()
 
     @property
     def in_doubt(self) -> dict[CallId, CallEntry]:
@@ -138,26 +141,27 @@ class Ledger:
             self.open[call] = known
         known.in_doubt, known.still_running = True, entry.still_running
 
-    def late(self, entry: Late) -> CallEntry | None:
-        """Take what became known after an attempt was given up; return what it settles."""
+    def late(self, entry: Late) -> None:
+        """Take what became known after an attempt was given up."""
         call = (entry.n, entry.index)
         known = self.open.get(call)
         if known is None or (known.again == "begun" and entry.by == BODY):
-            return None  # the run that a person allowed has the word
+            return  # the run that a person allowed has the word
         if not known.in_doubt:
             if entry.state != "in_doubt":
                 known.late = entry  # its result is still to come
-            return None
+            return
         known.again = None
         self.again.pop(call, None)
         if entry.state == "in_doubt":
             known.still_running = entry.still_running
-            return None
+            return
         del self.open[call]
         if entry.state == "succeeded":
             self._took_effect(call, known, 0, entry.by)
             self.answers[known.digest] = Answer(call, entry.content, entry.blob, entry.value_type)
-        return known
+        elif entry.state == "denied":
+            self.abandoned.add(known.digest)
 
     def allowed(self, entry: Allowed) -> None:
         """A person lets a call in doubt run again, perhaps with other arguments."""

@@ -157,7 +157,9 @@ class Preparing:
         answer = state.ledger.answers.get(named)
         if answer is not None:
             return replayed(answer, named)
-        if named and named in state.rejected:
+        if named and named in state.ledger.abandoned:
+            why = "an equal call was abandoned in doubt, so this one is refused for good"
+        elif named and named in state.rejected:
             why = "an equal call was refused for good"
         else:
             found = closed_resource(tool, arguments, state.closed)

@@ -338,13 +338,11 @@ class SessionState:
         self.trail.follow(Repeated(tuple(calls), turn.counter, corrected))
 
     def _late(self, entry: Late) -> None:
-        known = self.ledger.late(entry)
+        self.ledger.late(entry)
         if entry.by == AGAIN:
             self.waits.pop((entry.n, entry.index), None)
         if entry.by != PERSON:
             return
-        if entry.state == "denied" and known is not None:
-            self.rejected.add(known.digest)
         # A person has answered: the session goes on with it.
         self.status, self.outcome = "running", None
 

@@ -17,6 +17,7 @@ from ukemi import (
     Policy,
     Runtime,
     StoreError,
+    StoreFailed,
     TransientError,
     UsageError,
     tool,
@@ -218,7 +219,9 @@ async def test_killed_anywhere_the_run_that_was_allowed_happens_once_or_is_in_do
     faulty = FaultyStore(store)
     async with Runtime(faulty, agents=[mailer], clock=clock) as runtime:
         await doubtful(runtime, mailer)
-        faulty.plan = [Fault(at=faulty.commits + number, when=when, always=True)]
+        faulty.plan = [
+            Fault(at=faulty.commits + number, when=when, always=True, error=StoreFailed("dead"))
+        ]
         with anyio.move_on_after(30.0), suppress(StoreError):
             await runtime.session("one").resolve("retry")
             await ended(runtime, "one")

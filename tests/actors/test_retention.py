@@ -10,6 +10,7 @@ from ukemi.stores.records import (
     Answered,
     Booked,
     CallState,
+    Ended,
     Intended,
     JournalEntry,
     Opened,
@@ -43,6 +44,7 @@ def rows() -> list[Row]:
         state: CallState = "in_doubt" if step == DOUBTFUL else "succeeded"
         result = Resulted(n, 0, step, f"result {step}", state, blob=f"blob{step}")
         add(step, Retried(n, 0, 1, "transient", 1.0, 1.0), result)
+    add(STEPS, Ended("completed", {"outcome": "completed", "answer": "Done."}))
     return found
 
 
@@ -111,7 +113,7 @@ def test_the_rest_is_freed() -> None:
 def test_it_proves_that_it_saw_the_latest_state() -> None:
     rewrite = retain(stored(), 10)
     assert rewrite is not None
-    assert (rewrite.epoch, rewrite.seq, rewrite.rows[-1].seq) == (3, 2 * STEPS + 1, 2 * STEPS + 1)
+    assert (rewrite.epoch, rewrite.seq, rewrite.rows[-1].seq) == (3, 2 * STEPS + 2, 2 * STEPS + 2)
 
 
 def test_there_is_nothing_to_do_for_short_sessions_or_without_a_limit() -> None:
