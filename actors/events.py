@@ -198,7 +198,7 @@ class SessionParked(_Event, frozen=True, tag="session.parked"):
 
 
 class SessionWoken(_Event, frozen=True, tag="session.woken"):
-    """A parked session goes on: ``by`` says why (due, message, decision, cancel)."""
+    """A parked session goes on: ``by`` says why (due, message, decision, cancel, resume)."""
 
     by: str
     level = "info"

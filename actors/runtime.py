@@ -402,6 +402,9 @@ class Runtime:
     async def resume(self, session_id: str) -> SessionHandle:
         """Go on with an unfinished session that nobody drives, or one that a decision waits for.
 
+        One that is parked goes on with its wait, and is woken here when it is due; only a message
+        or a decision ends a wait early.
+
         Raises:
             SessionOwned: a living owner drives it.
             SessionUnknown: the store has no such session.
@@ -412,10 +415,11 @@ class Runtime:
             session = await self._inbox_here.take(session_id)
             if session is not None:
                 return self._handle(session_id, session)
-            raise UsageError(
-                f"session {session_id} is {head.status}; send it a message to go on with it"
-            )
-        return self._handle(session_id, await self._sessions_here.resume(session_id))
+            if head.status != "parked":
+                raise UsageError(
+                    f"session {session_id} is {head.status}; send it a message to go on with it"
+                )
+        return self._handle(session_id, await self._sessions_here.resume(session_id, by="resume"))
 
     def reload_policy(self, policy: Policy | str | Path | None = None) -> Policy:
         """Read the policy again, or take another; sessions use it from their next decision on.

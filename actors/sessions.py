@@ -145,8 +145,13 @@ class Sessions:
             self.strays.add(session_id)
             raise
 
-    async def resume(self, session_id: str, dead: frozenset[str] = frozenset()) -> Session:
-        """Take a running session of the store over and go on with it.
+    async def resume(
+        self, session_id: str, dead: frozenset[str] = frozenset(), *, by: str = "due"
+    ) -> Session:
+        """Take a running or parked session of the store over and go on with it.
+
+        Args:
+            by: why it is woken, where it is parked; see `SessionWoken`.
 
         Raises:
             SessionOwned: a living owner drives it.
@@ -155,7 +160,7 @@ class Sessions:
         async with self._lock(session_id):
             session = self.active.get(session_id)
             if session is None:
-                session = await self._load(session_id, dead)
+                session = await self._load(session_id, dead, by)
                 self.pool.activate(session)
                 await self.pool.wake(session)
             return session

@@ -151,7 +151,7 @@ async def _take_up(
 
 
 def _check_unfinished(found: Inspection, request: ResumeRequest) -> None:
-    if found.status == "running" or request.say is not None:
+    if found.status in ("running", "parked") or request.say is not None:
         return
     words = [request.module, found.session_id]
     where = [] if request.store == default_store() else ["--store", request.store]

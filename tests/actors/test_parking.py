@@ -260,6 +260,27 @@ async def test_a_message_does_not_cut_the_model_s_own_wait_short(store: MemorySt
     assert len(requests(of)[-1].messages) == 2
 
 
+async def test_resuming_a_parked_session_goes_on_with_its_wait(store: MemoryStore) -> None:
+    """A runtime that adopts nothing wakes it all the same, and not before it is due."""
+    upstream = Upstream()
+    of = agent([call("order"), "done"], upstream.tools())
+    async with running(store, of) as runtime:
+        await runtime.start("agent", "go", session_id="s-1")
+        await parked(runtime)
+    async with Runtime(
+        store, agents=[of], policy=LONG, clock=LoopClock(), adopt=False
+    ) as runtime:
+        for _ in range(2):
+            await runtime.resume("s-1")
+            await parked(runtime)
+            await anyio.sleep(HOUR / 4)
+            assert len(upstream.at) == 1
+        assert await ended(runtime, "s-1", 2 * HOUR) == Completed("done")
+    assert HOUR <= upstream.gaps[0] < HOUR + 31
+    async with opened(store):
+        assert len([each for each in await journal(store, "s-1") if isinstance(each, Parked)]) == 3
+
+
 async def test_cancelling_a_parked_session_ends_it_at_once(store: MemoryStore) -> None:
     upstream = Upstream()
     of = agent([call("order"), "done"], upstream.tools())

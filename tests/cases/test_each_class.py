@@ -328,7 +328,7 @@ async def test_both_forms_of_refusal_go_the_same_way(
 async def test_a_refusal_as_an_answer_is_reported_once_and_never_a_success(
     store: MemoryStore,
 ) -> None:
-    script = [REFUSED, "blocked, because the provider refuses it"]
+    script: list[Reply] = [REFUSED, "blocked, because the provider refuses it"]
     of = Agent("failing", model=ScriptedModel(script, record=True))
     seen = await run_among_others(store, of)
     assert isinstance(seen.outcome, HandedOver)
