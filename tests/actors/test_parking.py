@@ -267,9 +267,7 @@ async def test_resuming_a_parked_session_goes_on_with_its_wait(store: MemoryStor
     async with running(store, of) as runtime:
         await runtime.start("agent", "go", session_id="s-1")
         await parked(runtime)
-    async with Runtime(
-        store, agents=[of], policy=LONG, clock=LoopClock(), adopt=False
-    ) as runtime:
+    async with Runtime(store, agents=[of], policy=LONG, clock=LoopClock(), adopt=False) as runtime:
         for _ in range(2):
             await runtime.resume("s-1")
             await parked(runtime)
