@@ -7,6 +7,8 @@ paths and everything else stay readable.
 
 import re
 
+from ..supervisor.sensitive import TOKENS
+
 HIDDEN = "***"
 
 _NAME = (
@@ -52,15 +54,7 @@ _RULES = (
         ),
         rf"\1{HIDDEN}",
     ),
-    # Keys that show what they are wherever they stand.
-    (
-        re.compile(
-            r"\b(?:sk|pk|rk)[-_](?:[a-z]{2,8}[-_]){0,3}[A-Za-z0-9_-]{16,400}|\bgh[pousr]_[A-Za-z0-9]{20,400}"
-            r"|\bxox[abprs]-[A-Za-z0-9-]{10,400}|\bA(?:KI|SI)A[A-Z0-9]{16}\b|\bAIza[A-Za-z0-9_-]{30,60}"
-            r"|\beyJ[A-Za-z0-9_-]{10,2000}\.[A-Za-z0-9_-]{10,4000}\.[A-Za-z0-9_-]{5,1000}"
-        ),
-        HIDDEN,
-    ),
+    (re.compile(TOKENS), HIDDEN),
 )
 # Each rule needs one of these somewhere; most texts have none and are not searched at all.
 _SIGNS = re.compile(

@@ -11,6 +11,7 @@ from typing import Any, Literal
 import msgspec
 from msgspec import Struct
 
+from .danger_policy import DangerPolicy, danger_over
 from .errors import ErrorClass
 
 Section = Mapping[str, Any]
@@ -294,6 +295,7 @@ class Policy(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     budget: BudgetPolicy = BudgetPolicy()
     audit: AuditPolicy = AuditPolicy()
     storage: StoragePolicy = StoragePolicy()
+    danger: DangerPolicy = DangerPolicy()
     agent: dict[str, dict[str, Section]] = {}
     tool: dict[str, dict[str, Section]] = {}
     upstream: dict[str, dict[str, Section]] = {}
@@ -312,6 +314,9 @@ class Policy(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 CLASS_SECTIONS = tuple(
     name for name in Policy.__struct_fields__ if name in {each.value for each in ErrorClass}
 )
+"""Sections of the classes of failure."""
+
+OWN_SECTIONS = (*CLASS_SECTIONS, "danger")
 """Sections that an agent or a tool may have of its own."""
 
 
@@ -322,15 +327,17 @@ def resolve(policy: Policy, agent: str = "", tool: str = "") -> Policy:
         ValueError: the sections do not go together; the message names them.
     """
     layers = [
-        *_named("agent", agent, policy.agent.get(agent)),
-        *_named("tool", tool, policy.tool.get(tool)),
+        *((each, {"agent": agent}) for each in _named("agent", agent, policy.agent.get(agent))),
+        *((each, {"tool": tool}) for each in _named("tool", tool, policy.tool.get(tool))),
     ]
     changed: dict[str, Any] = {}
-    for where, section, keys in layers:
-        if section not in CLASS_SECTIONS:
-            known = ", ".join(CLASS_SECTIONS)
+    for (where, section, keys), whose in layers:
+        if section not in OWN_SECTIONS:
+            known = ", ".join(OWN_SECTIONS)
             raise ValueError(f"{where} is no class with a section; there are: {known}")
-        changed[section] = _merged(where, changed.get(section, getattr(policy, section)), keys)
+        below = changed.get(section, getattr(policy, section))
+        over = danger_over(where, below, keys, whose) if section == "danger" else keys
+        changed[section] = _merged(where, below, over)
     if not changed:
         return policy
     # Not through the constructor, which would resolve again; `agent` and `tool` have been used.

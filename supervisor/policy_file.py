@@ -1,18 +1,24 @@
 """A policy as a document: read from TOML, with errors that name file, key and value; and printed."""
 
 import json
+import re
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, cast
 
 import msgspec
+from msgspec import Struct
 
+from .danger_policy import DangerRule
 from .errors import UsageError
-from .policy import CLASS_SECTIONS, Policy
+from .policy import OWN_SECTIONS, Policy
 
-_NESTED = {"agent": CLASS_SECTIONS, "tool": CLASS_SECTIONS, "upstream": ("retry_budget", "breaker")}
+_LINE_MAX = 6
+"""Members of a list that stand on one line."""
+_ITEMS = {"danger.rules": DangerRule(then="ask", tool="*")}
+_NESTED = {"agent": OWN_SECTIONS, "tool": OWN_SECTIONS, "upstream": ("retry_budget", "breaker")}
 
 
 def load_policy(policy: "Policy | str | Path | None") -> Policy:
@@ -76,10 +82,23 @@ def _check_names(document: Mapping[str, Any]) -> None:
         if name in _NESTED:
             _check_nested(name, cast("dict[str, Any]", section))
             continue
-        keys = cast("tuple[str, ...]", getattr(Policy(), name).__struct_fields__)
-        for key in cast("dict[str, Any]", section):
-            if key not in keys:
-                raise UsageError(_unknown(f"[{name}] has no key", repr(key), key, keys))
+        _check_keys(f"[{name}]", cast("dict[str, Any]", section), getattr(Policy(), name))
+
+
+def _check_keys(where: str, section: Mapping[str, Any], known: Any) -> None:
+    """Refuse keys that a section does not have, also in the tables inside of it."""
+    keys = cast("tuple[str, ...]", known.__struct_fields__)
+    for key, value in section.items():
+        if key not in keys:
+            raise UsageError(_unknown(f"{where} has no key", repr(key), key, keys))
+        inner = f"{where[1:-1]}.{key}"
+        if isinstance(value, dict) and isinstance(getattr(known, key), Struct):
+            _check_keys(f"[{inner}]", cast("dict[str, Any]", value), getattr(known, key))
+        elif isinstance(value, list) and inner in _ITEMS:
+            for number, each in enumerate(cast("Sequence[Any]", value), 1):
+                if isinstance(each, dict):
+                    item = cast("dict[str, Any]", each)
+                    _check_keys(f"[[{inner}]] number {number}", item, _ITEMS[inner])
 
 
 def _check_nested(kind: str, named: Mapping[str, Any]) -> None:
@@ -111,12 +130,32 @@ def _explained(message: str, document: Mapping[str, Any]) -> str:
     said = said.replace(" | null", ', or "none"').replace("got `null`", 'got "none"')
     if not path:
         return said
-    *sections, last = path.rstrip("`").split(".")
-    value = document.get(sections[0] if sections else last)
+    steps = _STEP.findall(path.rstrip("`"))
+    found: Any = document
+    for step in steps:
+        found = _step(found, step)
+    names = [step for step in steps if not step.startswith("[")]
+    number = next((int(step[1:-1]) + 1 for step in steps if step[1:-1].isdecimal()), None)
+    if number is not None:
+        before = steps[: steps.index(f"[{number - 1}]")]
+        where, names = f"[[{'.'.join(before)}]] number {number}", names[len(before) :]
+        return f"{where} {names[-1]} = {_written(found)}: {said}" if names else f"{where}: {said}"
+    *sections, last = names
     if not sections:
         return f"[{last}] {said}"
-    found = cast("dict[str, Any]", value).get(last) if isinstance(value, dict) else None
     return f"[{'.'.join(sections)}] {last} = {_written(found)}: {said}"
+
+
+_STEP = re.compile(r"\[[^\]]*\]|[^.\[\]]+")
+
+
+def _step(value: Any, step: str) -> Any:
+    """Return what a step of a path leads to; None where the document has nothing there."""
+    if isinstance(value, dict):
+        return cast("dict[str, Any]", value).get(step)
+    if isinstance(value, list) and step[1:-1].isdecimal():
+        return cast("Sequence[Any]", value)[int(step[1:-1])]
+    return None
 
 
 # ---------------------------------------------------------------- printing
@@ -139,10 +178,27 @@ def _lines(policy: Policy) -> Iterator[str]:
 
 
 def _section(title: str, keys: Mapping[str, Any]) -> Iterator[str]:
+    """Yield a section; tables in it follow as sections of their own."""
+    tables = [key for key, value in keys.items() if isinstance(value, dict)]
+    lists = [key for key, value in keys.items() if _is_tables(value)]
     yield title
     for key, value in keys.items():
-        yield f"{key} = {_written(value)}"
+        if key not in tables and key not in lists:
+            yield f"{key} = {_written(value)}"
     yield ""
+    for key in tables:
+        yield from _section(f"[{title[1:-1]}.{key}]", keys[key])
+    for key in lists:
+        for each in cast("list[dict[str, Any]]", keys[key]):
+            yield f"[[{title[1:-1]}.{key}]]"
+            yield from (f"{name} = {_written(inner)}" for name, inner in each.items())
+            yield ""
+
+
+def _is_tables(value: Any) -> bool:
+    if not isinstance(value, (list, tuple)):
+        return False
+    return any(isinstance(each, dict) for each in cast("list[Any]", value))
 
 
 def _written(value: Any) -> str:
@@ -151,6 +207,15 @@ def _written(value: Any) -> str:
         return '"none"'
     if isinstance(value, float):
         return repr(value)
+    if isinstance(value, dict):
+        table = cast("dict[str, Any]", value)
+        inner = ", ".join(f"{_key(key)} = {_written(each)}" for key, each in table.items())
+        return f"{{ {inner} }}" if inner else "{}"
+    if isinstance(value, (list, tuple)):
+        members = [_written(each) for each in cast("list[Any]", value)]
+        if len(members) > _LINE_MAX:
+            return "[\n" + "".join(f"  {each},\n" for each in members) + "]"
+        return f"[{', '.join(members)}]"
     # Strings, integers and booleans are written alike in both.
     return json.dumps(value, ensure_ascii=False, default=str)
 
