@@ -243,7 +243,10 @@ class Executing:
                 call.key,
                 tries.doubtful,
             )
-            session.intended.add((call.n, call.index))
+            session.intended.add(call.id)
+            # An attempt before this one has begun; this one has not. What that one may have done is
+            # in the intent.
+            session.began.discard(call.id)
             await session.journal.append(intent, session.booked()).wait()
         if not session.owned:
             await session.ensure_owned()

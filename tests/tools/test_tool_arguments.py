@@ -12,7 +12,9 @@ import pytest
 from ukemi.actors.arguments import (
     BYTES_MAX,
     DEPTH_MAX,
+    FORM,
     canonical_arguments,
+    canonical_defaults,
     digest,
     parse_object,
 )
@@ -247,7 +249,51 @@ def test_different_arguments_have_different_digests(one: str, other: str) -> Non
 
 def test_a_digest_belongs_to_one_tool() -> None:
     assert digest("order", "{}") != digest("pay", "{}")
-    assert len(digest("order", "{}")) == 64
+    assert digest("order", "{}").startswith(FORM) and len(digest("order", "{}")) == len(FORM) + 64
+
+
+GOLDEN = {
+    ("order", '{"sku":"A-17","units":3}'): (
+        "2:99357753b7dc813d64a847263bdf769b04db7a5e905ba4041b6ecd64344bdf01"
+    ),
+    ("pay", '{"cents":4.20e3,"to":"caf\u0065\u0301","deep":[{"b":-0.0,"a":null}]}'): (
+        "2:127b41fbae6296e1d3d76246e8c9c765b0bafd825017a04e81c0b9ea6d7a9878"
+    ),
+}
+
+
+@pytest.mark.parametrize(("call", "stored"), GOLDEN.items(), ids=["plain", "every form"])
+def test_a_stored_digest_stays_what_it_is(call: tuple[str, str], stored: str) -> None:
+    """Digests lie in stores. Where this fails, the form has changed: give it another mark."""
+    assert digest(*call) == stored
+
+
+@tool(safe_to_retry=True)
+def plan(sku: str, units: int = 1, gift: bool = False, tags: tuple[str, ...] = ()) -> str:
+    return sku
+
+
+ONE_CALL = [
+    '{"sku":"a"}',
+    '{"sku":"a","units":1}',
+    '{"units":1.0,"sku":"a"}',
+    '{"sku":"a","gift":false,"tags":[]}',
+]
+
+
+@pytest.mark.parametrize("other", ONE_CALL)
+def test_what_is_left_out_counts_as_its_default(other: str) -> None:
+    assert digest("plan", other, plan.defaults) == digest("plan", ONE_CALL[0], plan.defaults)
+
+
+@pytest.mark.parametrize("other", ['{"sku":"a","units":2}', '{"sku":"a","gift":true}', "{}"])
+def test_what_is_sent_counts_as_sent(other: str) -> None:
+    assert digest("plan", other, plan.defaults) != digest("plan", ONE_CALL[0], plan.defaults)
+
+
+def test_defaults_that_are_no_plain_data_are_left_out() -> None:
+    assert dict(canonical_defaults({"a": object(), "b": 1.50, "c": float("nan")})).keys() >= {"b"}
+    assert "a" not in canonical_defaults({"a": object()})
 
 
 def test_keys_that_become_one_are_refused() -> None:
