@@ -29,6 +29,7 @@ from .claims_words import (
     FILE_ACTIONS,
     TEST_COMMAND,
     TESTS_FAILED,
+    words,
 )
 from .findings import Finding, finding
 
@@ -123,6 +124,8 @@ def _action(claim: Claim, ledger: Ledger, statement: str) -> list[Finding]:
         files = check_files(claim, ledger)
         if files is not None:
             return files
+    if not ledger.ran and claim.verb in TOOL_VERBS:
+        return _looked(claim, ledger)
     return _deed(claim, ledger, statement)
 
 
@@ -189,17 +192,33 @@ def _never_ran(
         return [finding("contradicted", claim, why, ledger.executed)]
     if perhaps and not ledger.wrote:
         return [finding("contradicted", claim, f"{_named(perhaps)} never ran")]
+    if ledger.ran and not ledger.wrote and ledger.can_write and _of_the_agent(claim, ledger):
+        why = "no call that changes anything succeeded"
+        return [finding("contradicted", claim, why, ledger.writes)]
     return [finding("unverified", claim, "no call of the record is about this")]
+
+
+def _of_the_agent(claim: Claim, ledger: Ledger) -> bool:
+    """Tell whether a claim is certainly of a deed of the agent: it says so, or was asked for it."""
+    return not claim.reported or ledger.asked_for(claim)
 
 
 def _named(tools: Sequence[str]) -> str:
     return " and ".join(sorted(tools)[:4])
 
 
+TOOL_VERBS = words(
+    "searched queried fetched retrieved downloaded scanned tested called ran executed invoked hit pinged"
+)
+"""Verbs of what can only be done with a tool; to have read or checked may mean the user's words."""
+
+
 def _looked(claim: Claim, ledger: Ledger) -> list[Finding]:
     """Something was looked at, where anything was looked at at all: more cannot be told."""
     if any(each.ok for each in ledger.ran):
         return []
+    if not ledger.ran and ledger.tools and not claim.reported and claim.verb in TOOL_VERBS:
+        return [finding("contradicted", claim, "no tool was used at all")]
     surely, perhaps = ledger.doing(claim)
     if claim.reported or not (surely or perhaps):
         return []

@@ -71,6 +71,24 @@ class Ledger:
         return any(each.ok for each in self.writes)
 
     @cached_property
+    def can_write(self) -> bool:
+        """Whether any tool changes anything."""
+        return any(each.effect != "read" for each in self.tools.values())
+
+    def asked_for(self, claim: Claim) -> bool:
+        """Tell whether the user asked for what a claim says was done."""
+        said = "\n".join(self.record.said).lower()
+        known = [ACTIONS[each] for each in claim.actions if each in ACTIONS]
+        words = {word for action in known for word in (*action.tools, *action.chinese)}
+        if claim.verb.isascii():
+            words.add(claim.verb.removesuffix("ed").removesuffix("d"))
+        return any(
+            re.search(rf"\b{re.escape(word)}", said) if word.isascii() else word in said
+            for word in words
+            if len(word) > 2 or not word.isascii()
+        )
+
+    @cached_property
     def wrote_otherwise(self) -> bool:
         """Whether a write succeeded that was no command."""
         return any(each.ok and each.tool not in self.executors for each in self.writes)

@@ -85,7 +85,7 @@ def _other_resource(failed: Ran, used: Ran, ledger: Ledger, text: str) -> bool:
     mine, others = ledger.values(failed), ledger.values(used)
     for value, other in zip(mine, others, strict=False):
         old, new = value.lower(), other.lower()
-        if old == new or len(old) < 3 or old not in asked or new in asked:
+        if old == new or len(old) < (3 if old.isascii() else 2) or old not in asked or new in asked:
             continue
         if (
             _last(old) in new

@@ -4,8 +4,8 @@
 import re
 from collections.abc import Sequence
 
-from .audit_ledger import Ledger
-from .audit_record import Ran
+from .audit_ledger import Ledger, claim_words
+from .audit_record import Ran, object_words
 from .claims_made import Claim
 from .claims_text import shown
 from .claims_values import Value, values_of
@@ -33,25 +33,33 @@ def targets_missed(
     """Return the finding that a deed was done, but not to everything the claim names."""
     done = [each for each in calls if each.ok]
     bad = [each for each in calls if not each.ok and each.state != "refused"]
-    missed = _failed_target(claim, ledger, done, bad) or _coordinated(claim, ledger, done)
+    missed = (
+        _failed_target(claim, ledger, done, bad)
+        or _coordinated(claim, ledger, done)
+        or _other_target(claim, ledger, done)
+    )
     if missed:
         return [finding("contradicted", claim, f"not done for {missed}", bad or done)]
     wrong = _quantity(claim, ledger, done)
     if wrong:
         return [finding("contradicted", claim, f"{wrong} is in no call that does this", done)]
     left = [each for each in bad if not _made_good(ledger, each, done)]
-    if left and not DISCLOSURE.search(shown(statement)) and _says_all(claim, len(done)):
+    if left and not DISCLOSURE.search(shown(statement)) and _says_all(claim, ledger, done):
         return [finding("contradicted", claim, "some of the calls failed", left)]
     return []
 
 
-def _says_all(claim: Claim, done: int) -> bool:
+def _says_all(claim: Claim, ledger: Ledger, done: Sequence[Ran]) -> bool:
     if _ALL.search(claim.text):
         return True
+    tools = [ledger.tools[each.tool] for each in done]
+    about = claim_words(claim.text)
+    if not any(about & object_words(each.name, each.description) for each in tools):
+        return False
     counts = [
         count for word, count in _NUMBER_WORDS.items() if re.search(_bounded(word), claim.text)
     ]
-    return any(count > done for count in counts)
+    return any(count > len(done) for count in counts)
 
 
 def _bounded(word: str) -> str:
@@ -120,6 +128,27 @@ def _coordinated(claim: Claim, ledger: Ledger, done: Sequence[Ran]) -> str | Non
         if hit and missed:
             return missed[0]
     return None
+
+
+_ID = re.compile(
+    r"[\w.+-]+@[\w.-]*\w|(?<![\w@.-])(?=[\w-]*\d)(?=[\w-]*[A-Za-z])[A-Za-z0-9]+(?:-[A-Za-z0-9]+)*(?![\w@])"
+)
+
+
+def _other_target(claim: Claim, ledger: Ledger, done: Sequence[Ran]) -> str | None:
+    """Return an identifier of the claim where every call was aimed at another of the same form."""
+    reached = "\n".join(ledger.text(each) for each in done)
+    text = claim.text.lower()
+    aimed = [value for call in done for value in ledger.values(call) if _ID.fullmatch(value)]
+    others = {_form(value) for value in aimed if value.lower() not in text}
+    for hit in _ID.finditer(claim.text):
+        if hit[0].lower() not in reached and _form(hit[0]) in others:
+            return hit[0]
+    return None
+
+
+def _form(value: str) -> str:
+    return "@" if "@" in value else re.sub(r"\d+", "9", re.sub(r"[A-Za-z]+", "a", value))
 
 
 def _named_together(text: str) -> list[list[str]]:

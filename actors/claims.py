@@ -11,8 +11,9 @@ from .claims_english import FINITE, deeds_in_english
 from .claims_made import NEGATED, NEGATED_ZH, PATH, Claim, Head
 from .claims_results import failures_claimed, tests_claimed
 from .claims_text import HAN, Sentence, sentences
-from .claims_words import COMPLETION, COMPLETION_ZH, COMPLETION_ZH_WORD, TEXT_PRODUCTS, words
+from .claims_words import COMPLETION, COMPLETION_ZH, COMPLETION_ZH_WORD, PAST, TEXT_PRODUCTS, words
 
+SUBJECT_WORDS_MAX = 4
 CLAIMS_MAX = 60
 """Claims of one statement that are looked at."""
 
@@ -49,12 +50,14 @@ def _of_sentence(sentence: Sentence) -> list[Claim]:
 def _with_spans(sentence: Sentence, heads: list[Head]) -> list[Claim]:
     """Give each claim its words: those up to the fragment of the next."""
     found: list[Claim] = []
+    taken = 0
     for at, head in enumerate(heads):
         later = [each.fragment for each in heads[at + 1 :] if each.fragment > head.fragment]
         end = later[0] if later else len(sentence.fragments)
-        own = sentence.fragments[head.fragment : end]
-        rest = _and_objects(own)
-        text = ", ".join(rest)
+        rest = _and_objects(sentence.fragments[head.fragment : end])
+        start = _and_subjects(sentence.fragments, head.fragment, taken)
+        taken = head.fragment + len(rest)
+        text = sentence.part(start, taken)
         after = ", ".join((head.after, *rest[1:]))
         if _is_text_product(head, after):
             continue
@@ -70,6 +73,18 @@ def _with_spans(sentence: Sentence, heads: list[Head]) -> list[Claim]:
             )
         )
     return found
+
+
+def _and_subjects(fragments: tuple[str, ...], at: int, taken: int) -> int:
+    """Return from where on the fragments before a verb are its subjects: "A, B and C were paid"."""
+    while at > taken and len(fragments[at - 1].split()) <= SUBJECT_WORDS_MAX:
+        before = fragments[at - 1]
+        if FINITE.search(before) or NEGATED.search(before) or NEGATED_ZH.search(before):
+            break
+        if any(word.lower() in PAST for word in before.split()):
+            break
+        at -= 1
+    return at
 
 
 def _and_objects(fragments: tuple[str, ...]) -> tuple[str, ...]:

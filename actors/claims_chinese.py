@@ -60,4 +60,8 @@ def _claimed_zh(fragment: str, start: int, end: int) -> bool:
     word_done = fragment[start:end].endswith(("了", "好", "成")) or fragment[start:end].startswith(
         "已"
     )
+    if re.match(r"(?:在|到|至|为|成|于)\s*[\w./-]+\.\w+", after) and not before.endswith(
+        ("将", "把")
+    ):
+        return True
     return bool(word_done or _DONE_ZH.search(before) or _DONE_ZH.search(after[:14]))

@@ -56,8 +56,24 @@ _NOMINAL = re.compile(
     r"(?:successful|successfully|complete|completed|done|finished|went through|succeeded|confirmed|live)\b",
     re.IGNORECASE,
 )
+_LET_KNOW = re.compile(
+    r"\b(?:i|we|i've|we've|have) (?:have |also |already )*let [\w' ]{1,30}? know\b|\breached out to\b",
+    re.IGNORECASE,
+)
+_FORMAL = words(
+    """
+    confirmed completed processed made placed issued submitted finalised finalized executed done
+    finished initiated handled accepted registered recorded performed carried
+    """
+)
+"""Verbs that leave it to a noun what was done: "your reservation is confirmed"."""
+_JOINED = re.compile(
+    r"\badded\b.*\bto (?:the |your |our )?[\w' -]{0,30}?\b(?:team|project|group|channel|workspace|"
+    r"organi[sz]ation|role|list of members|repository|admins?)\b",
+    re.IGNORECASE,
+)
 _LIVE = re.compile(r"\b(?:is|are) (?:now )?(?:live|up and running) (?:on|in)\b", re.IGNORECASE)
-_IRREGULAR_OTHER = words("based given used needed required expected called named")
+_IRREGULAR_OTHER = words("failed based given used needed required expected called named")
 
 
 def deeds_in_english(sentence: Sentence) -> Iterator[Head]:
@@ -94,7 +110,7 @@ def _claimed(tokens: list[str], i: int, fragment: str, at: int, before: bool | N
     """Tell whether the past form at this place says that the agent did it."""
     lower = [each.lower() for each in tokens]
     left = [each for each in lower[:i] if each not in _ADVERBS]
-    if _denied(lower, i, fragment):
+    if _denied(lower, i, fragment) or _only_begun(lower, i):
         return False
     if _BY_OTHERS.search(" ".join(tokens[i : i + 6])):
         return False
@@ -105,6 +121,12 @@ def _claimed(tokens: list[str], i: int, fragment: str, at: int, before: bool | N
     if any(each in _AGENT for each in left):
         return True
     return _passive_or_headline(tokens, left, lower, i, fragment)
+
+
+def _only_begun(lower: list[str], i: int) -> bool:
+    """Whether the verb says that something else was begun: "started sending"."""
+    following = lower[i + 1] if i + 1 < len(lower) else ""
+    return lower[i] in ("started", "stopped") and following.endswith("ing")
 
 
 def _denied(lower: list[str], i: int, fragment: str) -> bool:
@@ -144,8 +166,25 @@ def _head(at: int, tokens: list[str], i: int, fragment: str) -> Head:
     passive = not agent and any(each in _AUX_PASSIVE for each in left)
     reported = passive or (not agent and _REPORTED.search(fragment) is not None)
     after = fragment[fragment.lower().find(word) + len(word) :]
+    noun = _noun_of(word, tokens)
+    if noun is not None:
+        return Head(at, (noun,), word, reported, after)
+    if _JOINED.search(fragment):
+        actions = (*actions, "grant")
     standing = passive and not {"was", "were", "been", "got", "now"} & set(left)
     return Head(at, actions, word, reported, after, standing)
+
+
+def _noun_of(word: str, tokens: list[str]) -> str | None:
+    """Return the action of a noun whose verb says only that it was done."""
+    if word not in _FORMAL:
+        return None
+    for token in tokens:
+        noun = token.lower()
+        action = NOUNS.get(noun) or NOUNS.get(noun.rstrip("s"))
+        if action is not None and not ACTIONS[action].looks:
+            return action
+    return None
 
 
 _ALSO_BASE = frozenset({"run", "set", "reset", "read", "put"})
@@ -173,6 +212,10 @@ def _narrowed(actions: tuple[str, ...], word: str, tokens: list[str], i: int) ->
 
 def _other_forms(at: int, fragment: str) -> Iterator[Head]:
     """Claims without a past form of the verb: "I was able to send it", "the deployment is complete"."""
+    told = _LET_KNOW.search(fragment)
+    if told is not None and not NEGATED.search(fragment):
+        yield Head(at, ("send",), "let know", False, fragment)
+        return
     open_ended = NEGATED.search(fragment) or MODALS & {*fragment.lower().split()}
     if open_ended and (not _ABLE.search(fragment) or "not able" in fragment):
         return

@@ -13,14 +13,18 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import cast
 
 from .claims_dates import CLOCK, clock_of, dates_in, day_of
-from .claims_sums import PLAIN, counts_of, pairs_of, sums_of
+from .claims_sums import counts_of, numbers_in, pairs_of, sums_of
 from .claims_text import shown
 from .claims_values import Value
 
 SOURCE_CHARS_MAX = 4_000_000
 """Characters of sources that are searched: the newest, where there are more."""
+RESULTS_MAX = 200
+"""Results, the newest, of which counts and sums are worked out."""
 NUMBERS_MAX = 20_000
 """Different numbers of the sources that are remembered."""
+TWICE_PAIRED_MAX = 10
+"""Numbers of which sums and differences are tried as a price: times another."""
 PAIRED_MAX = 60
 """Numbers that are tried in pairs, by sum, difference, share and change."""
 
@@ -28,7 +32,7 @@ _COMPUTED = re.compile(
     r"\b(?:total|sum|combined|altogether|together|overall|in all|difference|remain\w*|left|more|less|fewer|"
     r"increase[ds]?|decrease[ds]?|gr[eo]w\w*|rose|risen|fell|fallen|drop\w*|up|down|change[ds]?|average|mean|"
     r"median|per|each|ratio|rate|share|profit|margin|net|gross|difference|times|twice|double|half|discount|save[ds]?|"
-    r"\w+er (?:by|than)|\w+est|cost\w*|spent|minus|plus|balance|compared|growth|took|duration|elapsed|every)\b|[%％+=×]|合计|总|共|剩|差|"
+    r"\w+er (?:by|than)|\w+est|cost\w*|spent|minus|plus|balance|compared|growth|took|duration|elapsed|every)\b|\d of \d|[%％+=×]|合计|总|共|剩|差|"
     r"增|减|平均|占|率|每|余|比|折|涨|跌|倍|用时|耗时|节省",
     re.IGNORECASE,
 )
@@ -54,10 +58,10 @@ class Sources:
     def __init__(self, texts: Iterable[str], results: Sequence[str] = ()) -> None:
         self._whole = "\n".join(_newest(texts))
         self._lower: str | None = None
-        self._results = results
+        self._results = results[-RESULTS_MAX:]
         self._known: list[float] | None = None
         self._derived: set[float] | None = None
-        self._paired: set[float] | None = None
+        self._paired: list[float] | None = None
 
     def supports(self, value: Value, statement: str) -> bool:
         """Tell whether a value of a statement occurs here, or can be worked out."""
@@ -103,9 +107,7 @@ class Sources:
     def _has_literal(self, value: Value) -> bool:
         plain = format(abs(value.number or 0), f".{value.decimals}f")
         for spelled in {plain, value.text.strip("$€£¥%元件个 ")}:
-            if spelled and re.search(
-                rf"(?<![\w.])(?<![A-Za-z]-){re.escape(spelled)}(?![\d]|\.\d)", self._whole
-            ):
+            if spelled and _stands_in(spelled, self._whole):
                 return True
         return value.unit == "id" and plain in self._whole
 
@@ -114,13 +116,8 @@ class Sources:
         """Different numbers of the sources, sorted."""
         if self._known is None:
             found: set[float] = set()
-            for hit in PLAIN.finditer(self._whole):
-                number = float(hit[2].replace(",", ""))
-                found.add(
-                    -number
-                    if hit[1] and not re.search(r"\w$", self._whole[: hit.start()][-1:])
-                    else number
-                )
+            for number in numbers_in(self._whole):
+                found.add(number)
                 if len(found) >= NUMBERS_MAX:
                     break
             self._known = sorted(found)
@@ -135,7 +132,7 @@ class Sources:
             return True
         if not _COMPUTED.search(value.sentence):
             return False
-        return any(_near(sorted(self._pairs()), each, value) for each in wanted)
+        return any(_near(self._pairs(), each, value) for each in wanted)
 
     def _counts(self, statement: str) -> set[float]:
         """Counts of lines and parts of results, and of points the statement itself lists."""
@@ -150,13 +147,31 @@ class Sources:
         ]
         return self._derived | {float(len(points)), float(len(self._results))}
 
-    def _pairs(self) -> set[float]:
+    def _pairs(self) -> list[float]:
+        """What sums, differences and shares give, sorted."""
         if self._paired is None:
-            self._paired = {*sums_of(self._results)}
+            found = {*sums_of(self._results)}
             several = [each for each in self.known if math.isfinite(each)]
             if len(several) <= PAIRED_MAX:
-                self._paired |= {*pairs_of(several)}
+                found |= {*pairs_of(several)}
+            if len(several) <= TWICE_PAIRED_MAX:
+                found |= {a * b for a in {*pairs_of(several)} for b in several}
+            self._paired = sorted(found)
         return self._paired
+
+
+def _stands_in(number: str, text: str) -> bool:
+    """Tell whether a number stands in a text by itself, not within a longer one or an identifier."""
+    at = text.find(number)
+    while at >= 0:
+        before, after = text[max(0, at - 2) : at], text[at + len(number) : at + len(number) + 2]
+        inside = before[-1:].isalnum() or before[-1:] in ("_", ".")
+        inside = bool(before) and (inside or (before[-1] == "-" and before[:1].isalpha()))
+        longer = after[:1].isdigit() or (after[:1] == "." and after[1:].isdigit())
+        if not inside and not longer:
+            return True
+        at = text.find(number, at + 1)
+    return False
 
 
 def _newest(texts: Iterable[str]) -> list[str]:

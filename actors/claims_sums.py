@@ -6,15 +6,31 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any, cast
 
+from .claims_values import DIGITS_MAX
+
 STRUCTURED_CHARS_MAX = 200_000
 """Characters of a result that is read as JSON, for counts and sums of its parts."""
 
-PLAIN = re.compile(
-    r"(?<![A-Za-z_.])(?<![A-Za-z]-)(?<!\d)([-\u2212]?)(\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?)"
-)
+_DIGITS = re.compile(r"\d+(?:,\d{3})*(?:\.\d+)?")
+
+
+def numbers_in(text: str) -> Iterator[float]:
+    """Return the numbers of a text, in order; digits that belong to a word or an id are none."""
+    for hit in _DIGITS.finditer(text):
+        start = hit.start()
+        before = text[start - 2 : start] if start > 1 else text[:start]
+        last = before[-1:]
+        if (last and (last.isalpha() or last in "_.")) or hit.end() - start > DIGITS_MAX:
+            continue
+        negative = bool(last) and last in "-\u2212"
+        if negative and before[:1].isalpha() and len(before) > 1:
+            continue
+        number = float(hit[0].replace(",", ""))
+        yield -number if negative and not (len(before) > 1 and before[0].isalnum()) else number
 
 
 def counts_of(result: str) -> set[float]:
+    """Return how many lines, parts and equal values a result has."""
     lines = [line for line in result.splitlines() if line.strip() and not line.startswith("[")]
     found = {float(len(lines)), float(len(lines) - 1), float(len(lines) - 2)}
     firsts = Counter(line.split()[0] for line in lines[:2000])
@@ -75,9 +91,7 @@ def _series(results: Sequence[str]) -> Iterator[list[float]]:
                 yield from _columns(part)
             else:
                 yield [float(one) for one in part.values() if _is_number(one)]
-        numbers = [
-            float(hit[2].replace(",", "")) for hit in PLAIN.finditer(result[:STRUCTURED_CHARS_MAX])
-        ]
+        numbers = [*numbers_in(result[:STRUCTURED_CHARS_MAX])]
         yield numbers
         if len(numbers) == 1:
             each_one += numbers

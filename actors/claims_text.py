@@ -14,7 +14,9 @@ STATEMENT_MAX = 20_000
 
 _FENCED = re.compile(r"```.*?(?:```|\Z)|~~~.*?(?:~~~|\Z)", re.DOTALL)
 _QUOTED = re.compile(r"“[^”\n]{0,400}”|「[^」\n]{0,400}」|(?<![\w=])\"[^\"\n]{0,400}\"")
-_LINE_MARK = re.compile(r"^\s*(?:[-*•+>]|\d{1,3}[.)、]|\[[ xX]\]|#{1,6})\s+")
+_LINE_MARK = re.compile(
+    r"^\s*(?:(?:[-*•+>]|\d{1,3}[.)、]|#{1,6})\s+)?(?:\[[ xX]\]\s+)?(?:[^\w\s\"'(“「$€£¥~.\\/`*_+-]+\s*)?"
+)
 _OPEN_BOX = re.compile(r"^\s*(?:[-*•+]\s+)?\[ \]")
 _SENTENCE_END = re.compile(
     r"(?<=[.!?])(?<!\b[A-Z]\.)(?<!e\.g\.)(?<!i\.e\.)(?<!etc\.)[\"')\]]*\s+|(?<=[。！？；;])"
@@ -23,6 +25,11 @@ _PLAN_HEADING = re.compile(
     r"^\W*(?:next steps?|plan|to[- ]?do|remaining|not (?:yet )?done|open (?:points|items|questions)|"
     r"suggest\w*|recommend\w*|proposed?\b.*|options?|what (?:you|to)\b.*|how to\b.*|steps? to\b.*|"
     r"still (?:open|missing|to do)|待办|下一步\w*|后续\w*|计划|建议|未完成\w*|剩余\w*|步骤)[^.。]{0,40}[:：]?\W*$",
+    re.IGNORECASE,
+)
+_DRAFT = re.compile(
+    r"(?:\bdraft\b|\btemplate\b|\bhere(?: is|'s) (?:the|a|your|my) (?:e-?mail|message|letter|text|reply|post|"
+    r"announcement|note|wording)|草稿|文案|模板|示例)[^.。\n]{0,60}[:：]\s*$",
     re.IGNORECASE,
 )
 _BLOCKER = re.compile(
@@ -53,6 +60,16 @@ class Sentence(NamedTuple):
     chinese: bool
     heading: bool = False
 
+    def part(self, start: int, end: int) -> str:
+        """Return the words from one fragment to another, with what stands between them."""
+        places: list[tuple[int, int]] = []
+        at = 0
+        for fragment in self.fragments[:end]:
+            at = max(self.text.find(fragment, at), at)
+            places.append((at, at + len(fragment)))
+            at += len(fragment)
+        return self.text[places[start][0] : places[-1][1]]
+
     @property
     def asserts(self) -> bool:
         """Whether anything in it is asserted."""
@@ -73,11 +90,14 @@ def sentences(statement: str, *, quotes: bool = False) -> Iterator[Sentence]:
     text = shown(statement)
     if not quotes:
         text = _QUOTED.sub(" … ", text)
-    planned = False
+    planned = drafted = False
     for line in text.splitlines():
         if not line.strip():
             planned = False
             continue
+        if drafted or line.lstrip().startswith(">"):
+            continue  # words that others are to say
+        drafted = _DRAFT.search(line) is not None
         if _PLAN_HEADING.match(line.strip()):
             planned = True
             continue

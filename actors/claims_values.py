@@ -11,6 +11,8 @@ from typing import NamedTuple
 from .claims_dates import CLOCK, DATES, MONTH, OTHER_ZONE, clock_of, dates_in, day_of
 from .claims_text import sentences
 
+DIGITS_MAX = 30
+"""Longer runs of digits are no numbers that anybody calculates with."""
 VALUES_MAX = 200
 """Values of one statement that are looked at."""
 
@@ -56,7 +58,7 @@ _APPROXIMATE = re.compile(
 _EXEMPT_BEFORE = re.compile(
     r"(?:\b(?:step|steps|option|options|phase|part|section|chapter|page|top|first|last|next|past|version|python|"
     r"level|line|lines|point|node|http|status|stage|item|rule|day|week|figure|table|question|answer|round)|第|前|步骤|"
-    r"方案|选项|版本|Q)\s*$",
+    r"方案|选项|版本|Q|(?:step|part|page|item) \d+ of)\s*$",
     re.IGNORECASE,
 )
 _EXEMPT_AFTER = re.compile(
@@ -103,6 +105,8 @@ def _numbers(text: str) -> Iterator[Value]:
         if _exempt(digits, unit, before, after, text):
             continue
         if _ID.match(text, hit.start()) and not unit:
+            continue
+        if len(digits) > DIGITS_MAX:
             continue
         plain = re.sub(r"[,   ']", "", digits)
         number = float(plain)

@@ -30,7 +30,7 @@ class Action(NamedTuple):
 
 
 _TABLE = r"""
-send! :: sent|emailed|e-mailed|mailed|messaged|notified|informed|alerted|texted|forwarded|replied|dispatched|pinged :: 发送|发给|发出|发了|已发|寄出|通知|告知|转发|回复|群发|发邮件|发短信 :: send|email|mail|message|notify|notification|sms|reply|forward|dispatch|slack|alert|post|ping|inform :: email|e-mail|message|notification|reminder :: \b(send)?mail\b|curl|slack|msmtp|mutt
+send! :: sent|told|emailed|e-mailed|mailed|messaged|notified|informed|alerted|texted|forwarded|replied|dispatched|pinged :: 发送|发给|发出|发了|已发|寄出|通知|告知|转发|回复|群发|发邮件|发短信 :: send|email|mail|message|notify|notification|sms|reply|forward|dispatch|slack|alert|post|ping|inform :: email|e-mail|message|notification|reminder :: \b(send)?mail\b|curl|slack|msmtp|mutt
 post! :: posted|published|tweeted|commented|announced :: 发布|发帖|张贴|公布|评论 :: post|publish|tweet|comment|announce|send|message|release :: post|announcement|publication :: curl|\bgh\b|publish|twine
 order! :: ordered|bought|purchased|placed :: 下单|订购|购买|采购|买了 :: order|buy|purchase|checkout|place|procure :: order|purchase :: curl
 book! :: booked|reserved :: 预订|预定|订好|订了|预约|订房|订票 :: book|reserve|booking|reservation :: booking|reservation :: curl
@@ -45,7 +45,7 @@ install! :: installed|uninstalled :: 安装|卸载 :: install|package|pip|npm|ap
 commit! :: committed :: 提交了代码|已提交|提交到 :: commit :: commit :: git\b.*\bcommit|\bcommit\b
 push! :: pushed :: 推送 :: push|publish :: push :: \bpush\b
 merge! :: merged :: 合并 :: merge :: merge :: git (merge|pull|rebase)|\bmerge\b
-grant! :: granted|authorised|authorized|assigned|promoted :: 授予|授权|赋予|分配|开通 :: grant|access|role|permission|authorize|authorise|assign|acl|allow|add|set|give :: permission|access :: chmod|chown|usermod|grant|setfacl
+grant! :: granted|gave|authorised|authorized|assigned|promoted :: 授予|授权|赋予|分配|开通 :: grant|access|role|permission|authorize|authorise|assign|acl|allow|add|set|give :: permission|access :: chmod|chown|usermod|grant|setfacl
 upload! :: uploaded|synced :: 上传|同步 :: upload|put|sync|push|store|copy|publish :: upload :: curl|\baws\b|gsutil|scp|rsync|rclone|put
 download? :: downloaded|fetched|retrieved :: 下载|抓取|获取了 :: download|fetch|get|retrieve|read|pull :: download :: curl|wget|git|\bget\b|scp
 migrate! :: migrated :: 迁移 :: migrate|migration|move|convert :: migration :: migrat|alembic|rake|flyway|psql|sql
@@ -53,13 +53,13 @@ backup! :: backed|snapshotted :: 备份 :: backup|snapshot|dump|copy|export|arch
 restore! :: restored|recovered|reverted|undid :: 恢复|还原|回滚 :: restore|recover|revert|rollback|undo|reset :: restoration|rollback :: restore|revert|reset|checkout|\bcp\b|\bmv\b|tar
 build! :: built|compiled|rebuilt :: 构建|编译|打包 :: build|compile|make|package|bundle :: build :: build|make|compile|gcc|\btsc\b|cargo|\bgo\b|mvn|gradle|docker|\bpip\b|npm
 test :: tested :: 测试了|已测试|跑了测试|运行了测试|测试完毕|测试完成 :: test|tests|pytest|check|ci|verify :: test :: test|tox|nox|jest|vitest|mocha|rspec|phpunit|ctest|check
-create :: created|wrote|written|saved|generated|added|stored|recorded|logged|filed|opened|inserted|registered|produced|exported|drafted|appended|implemented|raised|submitted|entered|initialised|initialized|provisioned|set :: 创建|新建|写入|写到|写好|保存|生成|添加|新增|记录|插入|登记|注册|导出|输出到|存入|存储|建立|追加|实现|提交|录入|设置|开了 :: create|write|save|generate|add|store|record|log|file|open|insert|register|new|make|append|export|put|submit|raise|provision|set|edit|upload|upsert :: creation|record|export :: >|\btee\b|touch|mkdir|\bcp\b|insert|create|\bdd\b|\bmv\b|git|sed|patch|curl|wget|tar|zip|echo|cat
-update :: updated|edited|modified|changed|fixed|patched|refactored|replaced|configured|corrected|adjusted|amended|rewrote|rewritten|renamed|resolved|repaired|increased|decreased|raised|lowered|reduced|extended|enabled|disabled|activated|deactivated|switched|upgraded|downgraded|applied|converted|formatted|optimised|optimized|cleaned|moved|bumped|marked|incremented|set|reset|unlocked|locked :: 更新|修改|修复|修正|调整|替换|重构|配置|改为|改成|改好|更改|变更|编辑|启用|禁用|激活|升级|降级|应用了|转换|格式化|优化|解决|设置|设为|提高|降低|增加|减少|标记|重置|解锁|锁定 :: update|edit|modify|change|fix|patch|set|replace|configure|correct|adjust|write|apply|enable|disable|activate|upgrade|convert|format|rename|put|save|upsert|resolve|mark|increase|decrease|reset|move|toggle|lock|unlock|assign|transition|status|scale|merge :: update|change|fix|edit|correction :: sed|>|\btee\b|perl|patch|git|update|\bmv\b|\bcp\b|alter|chmod|awk|ed\b|black|ruff|prettier|eslint|gofmt|set|systemctl|ln|install
+create :: created|made|put|wrote|written|saved|generated|added|stored|recorded|logged|filed|opened|inserted|registered|produced|exported|drafted|appended|implemented|raised|submitted|entered|initialised|initialized|provisioned|set :: 创建|新建|写入|写到|写好|保存|生成|添加|新增|记录|插入|登记|注册|导出|输出到|存入|存储|建立|追加|实现|提交|录入|设置|开了 :: create|write|save|generate|add|store|record|log|file|open|insert|register|new|make|append|export|put|submit|raise|provision|set|edit|upload|upsert :: creation|record|export :: >|\btee\b|touch|mkdir|\bcp\b|insert|create|\bdd\b|\bmv\b|git|sed|patch|curl|wget|tar|zip|echo|cat
+update :: updated|turned|edited|modified|changed|fixed|patched|refactored|replaced|configured|corrected|adjusted|amended|rewrote|rewritten|renamed|resolved|repaired|increased|decreased|raised|lowered|reduced|extended|enabled|disabled|activated|deactivated|switched|upgraded|downgraded|applied|converted|formatted|optimised|optimized|cleaned|moved|bumped|marked|incremented|set|reset|unlocked|locked :: 更新|修改|修复|修正|调整|替换|重构|配置|改为|改成|改好|更改|变更|编辑|启用|禁用|激活|升级|降级|应用了|转换|格式化|优化|解决|设置|设为|提高|降低|增加|减少|标记|重置|解锁|锁定 :: update|edit|modify|change|fix|patch|set|replace|configure|correct|adjust|write|apply|enable|disable|activate|upgrade|convert|format|rename|put|save|upsert|resolve|mark|increase|decrease|reset|move|toggle|lock|unlock|assign|transition|status|scale|merge :: update|change|fix|edit|correction :: sed|>|\btee\b|perl|patch|git|update|\bmv\b|\bcp\b|alter|chmod|awk|ed\b|black|ruff|prettier|eslint|gofmt|set|systemctl|ln|install
 delete :: deleted|removed|erased|dropped|purged|wiped|cleared|emptied|discarded|unlinked|destroyed|cleaned :: 删除|移除|清理|清空|清除|删掉|删了|销毁|去除 :: delete|remove|erase|drop|purge|wipe|clear|unlink|rm|clean|destroy|discard|edit|truncate :: deletion|removal :: \brm\b|unlink|delete|rmdir|git|drop|truncate|shred|sed|clean|purge|prune|>
 move :: moved|copied|renamed|archived|relocated|duplicated :: 移动|移到|复制|拷贝|重命名|改名|归档 :: move|copy|rename|archive|mv|cp|duplicate|write :: move|copy :: \bmv\b|\bcp\b|rename|rsync|git|tar|zip|install
 close :: closed|resolved|completed|finalised|finalized|archived|ended :: 关闭|结案|办结 :: close|resolve|complete|finish|archive|end|update|set|transition|status|move :: closure :: curl|close
 approve! :: approved|rejected|declined|signed|confirmed|accepted :: 批准|审批通过|驳回|签署|同意了 :: approve|reject|decline|sign|confirm|accept|review|decide :: approval|rejection :: approve
-run :: ran|executed|launched|started|invoked|triggered|called|performed|stopped|killed|run :: 运行|执行|启动|触发|调用|停止 :: run|execute|exec|launch|start|invoke|trigger|call|perform|stop|kill|shell|job|script :: run|execution :: .
+run :: ran|kicked|spun|hit|pinged|executed|launched|started|invoked|triggered|called|performed|stopped|killed|run :: 运行|执行|启动|触发|调用|停止 :: run|execute|exec|launch|start|invoke|trigger|call|perform|stop|kill|shell|job|script :: run|execution :: .
 look? :: checked|verified|searched|queried|read|reviewed|inspected|consulted|looked|examined|validated|analysed|analyzed|scanned|double-checked|tested|confirmed|audited|compared :: 检查|核实|查询|搜索|阅读|查看|查阅|核对|验证|确认了|读取|分析了|审阅|比对 :: check|verify|search|query|read|review|inspect|get|look|lookup|find|list|fetch|show|examine|validate|analyze|analyse|scan|select|view|browse|describe|status :: check|search|query|review|verification :: .
 """
 
@@ -137,11 +137,11 @@ OBJECT_NOUNS = words(
 SYNONYMS: tuple[frozenset[str], ...] = tuple(
     frozenset(group.split("|"))
     for group in (
-        "mail|email|message|邮件|消息|短信|sms|notification|通知",
+        "mail|email|message|reminder|letter|newsletter|邮件|消息|短信|sms|notification|通知",
         "ticket|issue|incident|case|task|工单|任务|问题",
         "order|purchase|订单",
         "customer|client|user|contact|account|客户|用户|账户|账号|联系人",
-        "file|document|report|script|文件|报告|脚本|文档|报表",
+        "file|document|report|script|print|line|code|文件|报告|脚本|文档|报表",
         "room|meeting|会议室|会议|房间",
         "event|meeting|appointment|calendar|日程|会议|活动",
         "invoice|bill|发票|账单",

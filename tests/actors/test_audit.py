@@ -1,0 +1,335 @@
+"""Statements against ledgers: the labelled sets, the single rules, and the end of a session."""
+
+import json
+import secrets
+import time
+from collections.abc import Sequence
+from contextlib import aclosing
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sessions import agent, ended, journal, opened, requests, run_one
+from statements import ListedFiles, record_of, statements
+
+from ukemi import BusinessRejected, Completed, HandedOver, InvalidArgument, Runtime, tool
+from ukemi.actors.audit import audit
+from ukemi.actors.audit_record import NoFiles, Ran, Record, ToolFacts
+from ukemi.actors.audit_sources import look_at
+from ukemi.actors.claims_sources import Sources
+from ukemi.actors.claims_values import values_of
+from ukemi.actors.events import AlertRaised, AuditMismatch
+from ukemi.actors.model import NoteMessage
+from ukemi.actors.tools import AnyTool
+from ukemi.models import Hang, Reply, call
+from ukemi.stores.memory import MemoryStore
+from ukemi.stores.records import Audited
+from ukemi.supervisor.policy import AuditPolicy, Policy
+from ukemi.tools import finish, write_file
+
+# ---------------------------------------------------------------- the labelled sets
+
+SETS = ["statements.jsonl", "held_out.jsonl", "held_out_2.jsonl", "held_out_3.jsonl"]
+LINES = [line for name in SETS for line in statements(name)]
+
+
+@pytest.mark.parametrize(
+    "line", [each for each in LINES if each["label"] == "false"], ids=lambda line: line["id"]
+)
+def test_a_false_statement_is_caught(line: dict[str, Any]) -> None:
+    assert audit(line["text"], record_of(line)).mismatches
+
+
+def test_at_most_one_true_statement_in_twenty_is_flagged() -> None:
+    true = [each for each in LINES if each["label"] == "true"]
+    flagged = [each["id"] for each in true if audit(each["text"], record_of(each)).mismatches]
+    assert len(flagged) * 20 <= len(true), flagged
+
+
+# ---------------------------------------------------------------- single rules
+
+
+def ran(tool: str, result: str = "ok", state: str = "succeeded", **arguments: object) -> Ran:
+    return Ran(call=tool, tool=tool, arguments=json.dumps(arguments), content=result, state=state)
+
+
+def kinds(statement: str, *calls: Ran, **options: Any) -> list[str]:
+    record = Record(ran=calls, **options)
+    return [each.kind for each in audit(statement, record).findings]
+
+
+SEND = ToolFacts(name="send_email", description="Send an email.")
+
+
+def test_without_any_call_a_claim_is_refuted_only_where_a_tool_for_it_exists() -> None:
+    assert kinds("I sent the email.", tools=[SEND]) == ["contradicted"]
+    assert kinds("I sent the email.") == ["unverified"]
+
+
+@pytest.mark.parametrize("state", ["failed", "refused", "denied", "in_doubt", "compensated"])
+def test_a_call_that_did_not_succeed_supports_nothing(state: str) -> None:
+    assert kinds("I sent the email.", ran("send_email", state=state)) == ["contradicted"]
+
+
+def test_a_finding_names_the_calls_it_rests_on() -> None:
+    record = Record(ran=[ran("send_email", "no", "failed", to="ann@example.com")])
+    (found,) = audit("I sent the email.", record).findings
+    assert found.claim == "I sent the email."
+    assert found.calls == ("call send_email send_email failed",)
+
+
+def test_a_program_whose_doings_nobody_knows_leaves_a_claim_unverified() -> None:
+    shell = ToolFacts(name="shell", danger="shell")
+    made = ran("shell", "exit status 0", command="python release.py")
+    assert kinds("I deployed it to staging.", made, tools=[shell]) == ["unverified"]
+
+
+def test_a_file_that_changed_after_the_tests_leaves_them_unverified() -> None:
+    calls = [ran("run_tests", "5 passed"), ran("write_file", path="a.py")]
+    assert kinds("All tests pass.", *calls) == ["unverified"]
+
+
+def test_what_an_answer_delivers_itself_needs_no_tool() -> None:
+    create = ToolFacts(name="create_ticket")
+    assert kinds("I've created a summary for you: ...", tools=[create]) == []
+
+
+def test_a_value_may_be_a_mismatch_a_flag_or_nothing() -> None:
+    record = Record(ran=[ran("stock", "7")])
+    for values, expected in (("alarm", "unsupported_value"), ("flag", "unverified"), ("off", None)):
+        found = audit("There are 9 units.", record, values=values)  # type: ignore[arg-type]
+        assert [each.kind for each in found.findings] == ([expected] if expected else [])
+
+
+WORKED_OUT = [
+    ("7", "There are 7 units."),
+    ("1234.5", "It costs 1,234.50."),
+    ("1532 lines", "About 1,500 lines."),
+    ("0.25", "That is 25%."),
+    ("2359296", "The file has 2.25 MB."),
+    ("98650.5", "约为 9.87 万元。"),
+    ("[120, 80, 45]", "The total is 245."),
+    ("[120, 80, 40]", "On average 80."),
+    ("30 of 1200", "The error rate is 2.5%."),
+    ('[{"id": 1, "s": "open"}, {"id": 2, "s": "open"}, {"id": 3, "s": "shut"}]', "2 are open."),
+    ("2026-12-15", "It is due on 15 December 2026."),
+    ("2026-12-15", "截止日期为 12 月 15 日。"),
+    ("from 200 to 150", "It fell by 25%."),
+    ("90 seconds", "It took 1.5 minutes."),
+    ("ticket OPS-12", "See OPS-12 for step 2 of 3."),
+]
+FROM_NOWHERE = [
+    ("7", "There are 9 units."),
+    ("order 4711", "The order number is 4171."),
+    ("[120, 80, 45]", "The total is 255."),
+    ("0.25", "That is 35%."),
+    ("commit 4f2a9c1", "Committed as 9b31e07."),
+    ("2026-12-15", "It is due on 25 December 2026."),
+    ("ann@example.com", "I wrote to anne@example.com."),
+]
+
+
+def supported(source: str, statement: str) -> bool:
+    sources = Sources([source], [source])
+    return all(sources.supports(each, statement) for each in values_of(statement))
+
+
+@pytest.mark.parametrize(("source", "statement"), WORKED_OUT)
+def test_a_value_that_can_be_worked_out_is_supported(source: str, statement: str) -> None:
+    assert values_of(statement)
+    assert supported(source, statement)
+
+
+@pytest.mark.parametrize(("source", "statement"), FROM_NOWHERE)
+def test_a_value_from_nowhere_is_not(source: str, statement: str) -> None:
+    assert not supported(source, statement)
+
+
+def test_files_are_found_by_their_last_name_and_time(tmp_path: Path) -> None:
+    (tmp_path / "src").mkdir()
+    (tmp_path / "src/app.py").write_text("x")
+    since_ms = int(time.time() * 1000)
+    files = look_at(str(tmp_path), ["src/app.py", "app.py", "none.py"], since_ms)
+    facts = [files.look(path) for path in ("src/app.py", "app.py", "none.py")]
+    assert [(each.exists, each.changed) for each in facts if each] == [
+        (True, True),
+        (True, True),
+        (False, None),
+    ]
+    later = look_at(str(tmp_path), ["src/app.py"], since_ms + 60_000)
+    found = later.look("src/app.py")
+    assert found is not None
+    assert found.changed is False
+
+
+def test_what_nobody_looked_at_is_not_known() -> None:
+    assert NoFiles().look("a.py") is None
+    assert ListedFiles({}).look("a.py") is not None
+
+
+@pytest.mark.realtime
+def test_a_session_of_two_thousand_steps_is_audited_at_once() -> None:
+    calls = [
+        ran("read_file", f"row {n} of {n * 7} " + "x" * 900, path=f"f{n}.py") for n in range(2000)
+    ]
+    text = "I read f12.py and f1999.py; they have 84 and 13,993 rows, 14,077 in total. " * 5
+    record = Record(ran=calls, tools=[ToolFacts(name="read_file", effect="read")])
+    best = min(_seconds(text, record) for _ in range(3))
+    assert best < 0.5  # of this process alone; measured: see docs/audit.md
+
+
+def _seconds(text: str, record: Record) -> float:
+    began = time.process_time()
+    audit(text, record)
+    return time.process_time() - began
+
+
+# ---------------------------------------------------------------- the end of a session
+
+
+def fresh() -> MemoryStore:
+    return MemoryStore(secrets.token_hex(8))
+
+
+class Mail:
+    """A mail tool that fails as told, and what it sent."""
+
+    def __init__(self, *errors: Exception | None) -> None:
+        self.errors = [*errors]
+        self.sent: list[str] = []
+
+    def tool(self) -> AnyTool:
+        @tool(effect="write")
+        async def send_email(to: str) -> str:
+            """Send an email."""
+            error = self.errors.pop(0) if self.errors else None
+            if error is not None:
+                raise error
+            self.sent.append(to)
+            return "sent"
+
+        return send_email
+
+
+SENT = "The email was sent to ann@example.com."
+TO_ANN = call("send_email", to="ann@example.com")
+FAILED = InvalidArgument("mailbox is closed")
+
+
+async def test_the_agent_may_correct_its_statement_once() -> None:
+    honest = "The email could not be sent: the mailbox is closed."
+    of = agent([TO_ANN, SENT, honest], [Mail(FAILED).tool()])
+    async with Runtime(fresh(), agents=[of]) as runtime:
+        handle = await runtime.start("agent", "write to Ann")
+        events = [event async for event in handle.events()]
+        assert await handle.outcome() == Completed(honest)
+        assert len(runtime.alerts) == 1
+    mismatches = [each for each in events if isinstance(each, AuditMismatch)]
+    assert [each.corrected for each in mismatches] == [True]
+    assert any(isinstance(each, AlertRaised) for each in events)
+    note = requests(of)[-1].messages[-1]
+    assert isinstance(note, NoteMessage)
+    assert SENT in note.text
+    assert "send_email failed" in note.text
+
+
+async def test_or_do_the_work() -> None:
+    mail = Mail(FAILED)
+    of = agent([TO_ANN, SENT, TO_ANN, SENT], [mail.tool()])
+    async with Runtime(fresh(), agents=[of]) as runtime:
+        assert await run_one(runtime, of) == Completed(SENT)
+    assert mail.sent == ["ann@example.com"]
+
+
+async def test_a_statement_that_stays_false_is_handed_over() -> None:
+    store = fresh()
+    of = agent([TO_ANN, SENT, SENT], [Mail(FAILED).tool()])
+    async with Runtime(store, agents=[of]) as runtime:
+        outcome = await run_one(runtime, of, session_id="s-1")
+    assert isinstance(outcome, HandedOver)
+    assert outcome.reason == "mismatch"
+    assert outcome.dossier.input == SENT
+    assert "send_email failed" in outcome.dossier.upstream_error
+    async with opened(store):
+        entries = [each for each in await journal(store, "s-1") if isinstance(each, Audited)]
+    assert [each.corrected for each in entries] == [True, False]
+    assert {each.findings[0].kind for each in entries} == {"contradicted"}
+    assert entries[0].findings[0].calls == ("call 2.0 send_email failed",)
+
+
+async def test_a_restart_grants_no_further_chance() -> None:
+    store = fresh()
+    of = agent([TO_ANN, SENT, Hang()], [Mail(FAILED).tool()])
+    async with Runtime(store, agents=[of]) as runtime:
+        handle = await runtime.start("agent", "go", session_id="s-1")
+        async with aclosing(handle.events()) as events:
+            async for event in events:
+                if isinstance(event, AuditMismatch):
+                    break
+    again = agent([SENT], [Mail().tool()])
+    async with Runtime(store, agents=[again]) as runtime:
+        outcome = await ended(runtime, "s-1")
+    assert isinstance(outcome, HandedOver)
+
+
+async def test_the_policy_decides_whether_and_how_often() -> None:
+    for policy, expected in (
+        (AuditPolicy(enabled=False), ["completed"]),
+        (AuditPolicy(corrections_max=0), ["handed_over"]),
+        (AuditPolicy(corrections_max=2), ["handed_over"]),
+    ):
+        told = policy.corrections_max if policy.enabled else 0
+        of = agent([TO_ANN, *[SENT] * (told + 1)], [Mail(FAILED).tool()])
+        async with Runtime(fresh(), agents=[of], policy=Policy(audit=policy)) as runtime:
+            await run_one(runtime, of)
+            assert [each.status for each in await runtime.sessions()] == expected
+        assert len(requests(of)) == told + 2
+
+
+async def test_a_claim_nothing_supports_is_flagged_and_no_mismatch() -> None:
+    of = agent(["I have sent the email."])
+    async with Runtime(fresh(), agents=[of]) as runtime:
+        outcome = await run_one(runtime, of)
+    assert outcome == Completed("I have sent the email.", ("I have sent the email.",))
+
+
+async def test_a_conclusion_is_handed_over_as_before() -> None:
+    of = agent(
+        [TO_ANN, "Blocked, because the mailbox is closed."], [Mail(BusinessRejected("no")).tool()]
+    )
+    async with Runtime(fresh(), agents=[of]) as runtime:
+        outcome = await run_one(runtime, of)
+    assert isinstance(outcome, HandedOver)
+    assert outcome.reason == "blocked"
+
+
+async def test_claims_of_the_finish_tool_are_compared_too() -> None:
+    claims: Sequence[dict[str, str]] = [{"action": "wrote to Ann", "tool": "send_email"}]
+    script: list[Reply] = [TO_ANN, call("finish", claims=claims), "That is all.", "That is all."]
+    of = agent(script, [Mail(FAILED).tool(), finish])
+    async with Runtime(fresh(), agents=[of]) as runtime:
+        outcome = await run_one(runtime, of)
+    assert isinstance(outcome, HandedOver)
+    assert outcome.reason == "mismatch"
+
+
+async def test_a_secret_is_in_no_finding() -> None:
+    @tool(effect="write", secrets=["token"])
+    async def send_email(to: str, token: str) -> str:
+        """Send an email."""
+        raise InvalidArgument("no")
+
+    said = "The email was sent with tok-secret-1."
+    of = agent([call("send_email", to="a"), said, said], [send_email])
+    tokens = {"token": "tok-secret-1"}
+    async with Runtime(fresh(), agents=[of], secrets=tokens) as runtime:
+        handle = await runtime.start("agent", "go")
+        events = [event async for event in handle.events() if isinstance(event, AuditMismatch)]
+        await handle.outcome()
+    assert events
+    assert "tok-secret-1" not in repr(events)
+
+
+async def test_sessions_of_other_tools_do_not_look_at_files() -> None:
+    """Only tools whose effect is undone by rolling files back work on files here."""
+    assert write_file.marks.undo == "rollback"
