@@ -96,6 +96,7 @@ def _of_account(stored: StoredSession) -> tuple[set[CallId], set[CallId]]:
                 unsettled.add((entry.n, entry.index))
     effects = set(state.effects)
     unsettled |= {call for call in effects if call[0] >= state.unwound.settled_n}
+    unsettled |= {(undo.step.n, undo.step.index) for undo in state.unwound.open}
     return unsettled, effects
 
 

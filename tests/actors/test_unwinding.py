@@ -3,6 +3,7 @@
 import secrets
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager, suppress
+from random import Random
 from typing import Any
 
 import anyio
@@ -57,7 +58,7 @@ from ukemi.stores.records import (
     Unwinding,
     decode_row,
 )
-from ukemi.supervisor.policy import RetryPolicy
+from ukemi.supervisor.policy import RestartPolicy, RetryPolicy, StoragePolicy
 
 
 @pytest.fixture
@@ -818,3 +819,105 @@ async def test_a_message_waits_until_an_unwinding_that_was_killed_is_over(
     assert again.log == ["cancel room", "cancel car"]
     texts = [type(each).__name__ for each in requests(of)[0].messages[-2:]]
     assert texts == ["NoteMessage", "UserMessage"]
+
+
+# ---------------------------------------------------------------- the session's own actor dies
+
+
+class DyingSource(Random):
+    """Chance that fails once it is broken, which is a fault in the session's own loop."""
+
+    broken = False
+
+    def random(self) -> float:
+        if self.broken:
+            raise ZeroDivisionError("a fault of our own")
+        return super().random()
+
+
+async def test_a_session_whose_actor_keeps_dying_undoes_what_it_did(store: MemoryStore) -> None:
+    desk, source = Desk(), DyingSource()
+
+    @tool(effect="read")
+    async def flaky() -> str:
+        source.broken = True
+        raise TransientError("busy")
+
+    of = agent([book("car"), call("flaky")], [*desk.tools, flaky])
+    policy = Policy(restarts=RestartPolicy(intensity=2, period_s=60.0))
+    async with Runtime(
+        store, agents=[of], policy=policy, clock=LoopClock(), random_source=source
+    ) as runtime:
+        outcome = await run_one(runtime, of, session_id="one")
+    assert isinstance(outcome, HandedOver) and outcome.reason == "restarts"
+    assert standings(outcome) == {"car": "compensated"}
+    assert desk.log == ["book car", "cancel car"]
+
+
+async def test_one_that_does_not_even_end_when_cancelled_is_left_behind_in_doubt(
+    store: MemoryStore,
+) -> None:
+    """A new life goes on with the others, and what the body says in the end is written down."""
+    let_go = anyio.Event()
+    log: list[str] = []
+
+    async def cancel(what: str) -> str:
+        log.append(f"cancel {what}")
+        while what == "room" and not let_go.is_set():
+            with anyio.CancelScope(shield=True):
+                await let_go.wait()
+        return f"{what} is cancelled"
+
+    @tool(compensate=cancel, timeout_s=2.0)
+    async def order(what: str) -> str:
+        return "ordered"
+
+    of = agent([call("order", what="car"), call("order", what="room"), Hang()], [order])
+    async with running(store, of) as runtime:
+        handle = await runtime.start("agent", "go", session_id="one")
+        await anyio.sleep(1.0)
+        assert await handle.cancel() == Stopped("cancelled", "some")
+        states = {each.n: each.standing for each in (await handle.inspect()).compensations}
+        assert states == {2: "compensated", 3: "compensation in doubt"}
+        let_go.set()
+        await anyio.sleep(5.0)
+        states = {each.n: each.standing for each in (await handle.inspect()).compensations}
+        assert states == {2: "compensated", 3: "compensated"}
+    assert log == ["cancel room", "cancel car"]
+
+
+# ---------------------------------------------------------------- what is kept of it
+
+
+async def test_retention_keeps_what_a_compensation_may_need(store: MemoryStore) -> None:
+    """A long result of an early call, many steps ago: whole, since a person may try again."""
+    seen: list[int] = []
+
+    async def cancel(result: str) -> None:
+        seen.append(len(result))
+        if len(seen) == 1:
+            raise RuntimeError("gateway down")
+
+    @tool(compensate=cancel)
+    async def order() -> str:
+        return "x" * 100_000
+
+    @tool
+    async def locked() -> str:
+        raise PermissionDenied("no such right")
+
+    @tool(effect="read")
+    async def look(x: int) -> str:
+        return f"seen {x}"
+
+    script = [call("order"), *(call("look", x=x) for x in range(80)), call("locked")]
+    of = agent(script, [order, look, locked])
+    policy = Policy(storage=StoragePolicy(checkpoints_kept=2))
+    async with running(store, of, policy) as runtime:
+        await run_one(runtime, of, session_id="one")
+    async with running(store, of, policy) as runtime:
+        assert (await runtime.sessions())[0].oldest_counter > 1, "the retention has been applied"
+        await runtime.session("one").resolve("compensate")
+        outcome = await ended(runtime, "one")
+    assert seen == [100_000, 100_000]
+    assert dossier_of(outcome).undone == "all"
