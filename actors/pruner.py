@@ -12,7 +12,7 @@ from ..stores.records import Pruned
 from ..supervisor.decide import Prune
 from ..supervisor.failure import Failure
 from ..supervisor.policy import OverflowPolicy
-from .dossier import Trouble
+from .dossier import Alert, Trouble
 from .events import ConversationPruned
 from .metering import Meter
 from .model import Message, NoteMessage
@@ -75,25 +75,30 @@ class Pruner:
     def ahead(self) -> Prune | None:
         """Return the prune that the next request needs, where its model says how much it takes.
 
-        Asked before each request: one comparison as long as there is room.
+        Asked before each request: one comparison as long as there is room. Where prunes did not
+        help, the model is asked all the same: it has the last word.
         """
         if self._context is None:
             return None
-        conversation, output = self._session.state.conversation, self._meter.output_max
-        counted = conversation.assistant_count > 0
-        if counted and conversation.tokens <= input_max(self._context, output):
+        state, output = self._session.state, self._meter.output_max
+        counted = state.conversation.assistant_count > 0
+        if counted and state.conversation.tokens <= input_max(self._context, output):
             return None
-        return ahead(self._measured(), self._context, output, self._policy.keep_share)
+        policy = self._policy
+        if state.prunes >= policy.prunes_max:
+            return None
+        return ahead(self._measured(), self._context, output, policy.keep_share)
 
     async def prune(self, directive: Prune, failure: Failure | None = None) -> Trouble | None:
         """Make the conversation fit; the trouble it is, where it cannot be made to."""
         measured = self._measured()
         room = room_for(directive, measured)
         plan = self._plan(room, directive.keep_share)
-        if isinstance(plan, CannotFit):
-            return self._trouble(plan, measured, directive, failure)
-        if isinstance(plan, Plan):
-            await self._store(plan, "limit" if failure is None else "overflow", room)
+        if not isinstance(plan, Plan):
+            # What fits by our measure, and not by the model's, is nothing but what goes with it.
+            floor = plan.floor if isinstance(plan, CannotFit) else plan.chars
+            return self._trouble(floor, measured, directive, failure)
+        await self._store(plan, "limit" if failure is None else "overflow", room)
         return None
 
     def _plan(self, room: int, keep_share: float) -> Pruning:
@@ -109,24 +114,27 @@ class Pruner:
         return plan
 
     def _trouble(
-        self, plan: CannotFit, measured: Measured, directive: Prune, failure: Failure | None
+        self, floor: int, measured: Measured, directive: Prune, failure: Failure | None
     ) -> Trouble:
+        """Return the trouble of a conversation of which this much must stay, in characters."""
         per_char = measured.tokens_per_char
-        floor = (plan.floor + measured.overhead) * per_char
+        needed = (floor + measured.overhead) * per_char
         limit: float | None = directive.limit
         if limit is None or directive.fits_share is None:
             limit = (room_for(directive, measured) + measured.overhead) * per_char
-        prunes = self._session.state.prunes
+        takes = "takes" if limit < measured.tokens else "takes less than"
+        prunes, policy = self._session.state.prunes, self._policy
         return Trouble(
             reason="context",
             detail=(
-                f"context cannot be made to fit: what must stay is about {floor:,.0f} tokens, "
-                f"and the model takes {limit:,.0f}"
+                f"context cannot be made to fit: what must stay is about {needed:,.0f} tokens, "
+                f"and the model {takes} {limit:,.0f}"
             ),
             step="ask the model",
             input=f"{len(self._session.state.conversation)} messages to {self._name}",
             failure=failure,
             tried=(f"{prunes} prunes",) if prunes else (),
+            alert=Alert(f"model {self._name}", policy.alert_every_s) if policy.alert else None,
         )
 
     async def _store(self, plan: Plan, why: Why, room: int) -> None:

@@ -201,7 +201,8 @@ class _Planner:
         """Return what would stay with every result as short as it may be shown."""
         least = self._caps(self.newest, RESULT_CHARS_MIN)
         newest = self._size(self.newest, len(self.messages), least)
-        return self._first_size() + self.summary_min + newest
+        # Where nothing could be left out, there would be no summary either.
+        return min(self._first_size() + self.summary_min + newest, sum(self.sizes))
 
     # ------------------------------------------------------------ what may stay
 

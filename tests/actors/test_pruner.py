@@ -223,6 +223,28 @@ async def test_prunes_that_do_not_help_end_by_the_policy(store: MemoryStore) -> 
         assert len(asked) > 3
 
 
+async def test_instructions_alone_may_be_too_large(store: MemoryStore) -> None:
+    """Nothing is said that could be left out: no prune, no second request, and an alert if wanted."""
+    asked = 0
+
+    def refusing(request: ModelRequest) -> Reply:
+        nonlocal asked
+        asked += 1
+        raise ContextOverflow("the input is too long")
+
+    of = Agent("agent", model=ScriptedModel(refusing), instructions="obey " * 1_000)
+    policy = Policy(context_overflow=OverflowPolicy(alert=True))
+    async with Runtime(store, agents=[of], policy=policy) as runtime:
+        outcome = await run_one(runtime, of, session_id="s")
+        assert len(runtime.alerts) == 1
+    assert isinstance(outcome, HandedOver)
+    assert (outcome.reason, asked) == ("context", 1)
+    assert outcome.detail == (
+        "context cannot be made to fit: what must stay is about 1,251 tokens, and the model takes "
+        "less than 1,251"
+    )
+
+
 # ---------------------------------------------------------------- before the model refuses
 
 
@@ -263,6 +285,26 @@ async def test_what_is_above_the_declared_context_is_not_even_asked(store: Memor
     assert outcome.reason == "context"
     assert outcome.detail.endswith("and the model takes 1,600")
     assert model.seen == []
+
+
+async def test_a_wrong_declaration_does_not_go_on_for_ever(store: MemoryStore) -> None:
+    """A context declared far too small: after the prunes of the policy the model has the last word."""
+    model = Limited(12, 1_000_000)
+
+    def counting(request: ModelRequest) -> Reply:
+        said = model(request)
+        usage = Usage(1_000_000, 10)  # whatever is left out, the provider counts as much
+        calls = (said,) if isinstance(said, ToolCall) else ()
+        return ModelReply(text="" if calls else "end", calls=calls, usage=usage)
+
+    of = agent(counting, [look], context_tokens=200_000)
+    async with Runtime(store, agents=[of], policy=DIGEST) as runtime:
+        outcome = await run_one(runtime, of, session_id="s")
+    assert isinstance(outcome, HandedOver | Completed)
+    async with opened(store):
+        entries = await journal(store, "s")
+    for first, second, third in zip(entries, entries[1:], entries[2:], strict=False):
+        assert not all(isinstance(each, Pruned) for each in (first, second, third))
 
 
 # ---------------------------------------------------------------- the model sums up

@@ -12,7 +12,6 @@ from ukemi.actors.inspection import fold
 from ukemi.actors.model import AssistantMessage, Message, NoteMessage, ToolMessage, UserMessage
 from ukemi.actors.pruning import (
     RESULT_CHARS_MIN,
-    SUMMARY_CHARS_MIN,
     CannotFit,
     Fits,
     Plan,
@@ -139,7 +138,7 @@ def test_a_plan_keeps_its_laws(seed: int) -> None:
             assert chars == chars_of(before) <= limit
         case CannotFit(floor, told):
             assert floor > told == limit
-            assert floor <= chars_of(before) + SUMMARY_CHARS_MIN
+            assert floor <= chars_of(before)
         case Plan():
             talk.prune(plan)
             after = talk.view
@@ -376,7 +375,7 @@ def test_results_side_by_side_share_the_room() -> None:
 def test_what_cannot_be_shortened_is_named_with_its_size(messages: list[Message], why: str) -> None:
     plan = plan_prune(messages, 3_000)
     assert isinstance(plan, CannotFit), why
-    assert 3_000 < plan.floor <= chars_of(messages) + SUMMARY_CHARS_MIN
+    assert 3_000 < plan.floor <= chars_of(messages)
     assert plan.limit == 3_000
 
 

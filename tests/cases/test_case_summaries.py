@@ -175,7 +175,7 @@ async def test_SU_02_what_cannot_be_shortened_stops_the_session(
     assert isinstance(outcome, HandedOver)
     assert outcome.reason == "context"
     assert "context cannot be made to fit" in outcome.detail
-    assert "43,1" in outcome.detail, "the floor: the task, and a summary at its shortest"
+    assert "43,0" in outcome.detail, "the floor: the task, and what goes with each request"
     assert "33,536" in outcome.detail, "the limit: the window less what the answer needs"
     assert model.refused <= 1
     assert model.summaries <= 2
