@@ -19,7 +19,7 @@ from .objects import Blob, Objects, blob_of, unpacked
 from .rules import SIZE_MAX_LIMIT
 
 MAGIC = b"ukemi tree 1\n"
-_FRAME = Layout(">32sQ?Q")
+FRAME = Layout(">32sQ?Q")
 _STORED_AT_ONCE_BYTES = 8 * 1024 * 1024
 
 
@@ -45,9 +45,9 @@ def export_tree(objects: Objects, root: str, out: BinaryIO) -> None:
     out.write(MAGIC)
     for digest in _needed(objects, bytes.fromhex(root)):
         blob = blob_of(objects.get(digest), digest)
-        out.write(_FRAME.pack(digest, blob.size, blob.packed, len(blob.body)))
+        out.write(FRAME.pack(digest, blob.size, blob.packed, len(blob.body)))
         out.write(blob.body)
-    out.write(_FRAME.pack(bytes(32), 0, False, 0))
+    out.write(FRAME.pack(bytes(32), 0, False, 0))
 
 
 def _needed(objects: Objects, root: bytes) -> Iterator[bytes]:
@@ -107,7 +107,7 @@ def import_tree(objects: Objects, source: BinaryIO, limits: Limits) -> str:
 
 def _frames(source: BinaryIO, limits: Limits) -> Iterator[Blob]:
     while True:
-        digest, size, packed, length = _FRAME.unpack(_exactly(source, _FRAME.size))
+        digest, size, packed, length = FRAME.unpack(_exactly(source, FRAME.size))
         if digest == bytes(32):
             return
         if size > limits.content_bytes_max or length > size + 1:

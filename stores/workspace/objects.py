@@ -243,10 +243,7 @@ class Objects:
         if row is None:
             raise ContentLost(f"the content {digest.hex()} is not stored")
         size, packed, body = row
-        try:
-            data = unpacked(body, size) if packed else body
-        except zlib.error:
-            data = None
+        data = unpacked(body, size) if packed else body
         if data is None or digest_of(data) != digest:
             raise ContentLost(f"the content {digest.hex()} is damaged")
         return data
@@ -272,9 +269,12 @@ class Objects:
 
 
 def unpacked(body: bytes, size: int) -> bytes | None:
-    """Unpack no more than the stored length, whatever the bytes would become."""
+    """Unpack no more than the stored length, whatever the bytes would become; None if it is another."""
     unpacker = zlib.decompressobj()
-    data = unpacker.decompress(body, size + 1)
+    try:
+        data = unpacker.decompress(body, size + 1)
+    except zlib.error:
+        return None
     return data if len(data) == size and unpacker.eof else None
 
 
@@ -299,14 +299,15 @@ def _opened(path: Path, synced: bool) -> sqlite3.Connection:
 
 
 def _make(connection: sqlite3.Connection, path: Path) -> None:
-    """Lay out an empty file; two processes may try at once."""
+    """Lay out an empty file; two processes may try at once, and another program's is left as it is."""
+    if connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0]:
+        if connection.execute("PRAGMA user_version").fetchone()[0] == SCHEMA_VERSION:
+            return
+        raise FilesUnusable(f"{path} is another program's database")
     connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
     connection.execute("PRAGMA journal_mode = WAL")
     connection.execute("BEGIN IMMEDIATE")
     if connection.execute("PRAGMA user_version").fetchone()[0] == 0:
-        if connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0]:
-            connection.execute("ROLLBACK")
-            raise FilesUnusable(f"{path} is another program's database")
         for statement in _SCHEMA.split(";"):
             connection.execute(statement)
         connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")

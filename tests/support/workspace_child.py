@@ -1,17 +1,19 @@
-"""The process that a test of snapshots or restores kills.
+"""Processes that a test of snapshots or restores kills.
 
-    python workspace_child.py snapshots STORE TREE            snapshots for ever
-    python workspace_child.py snapshot STORE TREE [KILL]      one snapshot
-    python workspace_child.py restore STORE TREE TARGET BEFORE AFTER [KILL]
-    python workspace_child.py finish|undo STORE TREE RESTORE_ID [KILL]
+    python workspace_child.py snapshots STORE TREE      snapshots for ever
+    python workspace_child.py serve                     reads orders, a line of JSON each
 
-KILL is a number: the process kills itself right before its KILL-th operation on a file of the tree, or
-of the file of contents. Without it, the number of such operations is printed.
+An order is a list of words: a number K, what to do, the file of contents, the tree, and what it needs. It
+is done by a process forked for it, which kills itself right before its K-th operation on a file of
+the tree or statement in the file of contents. The answer is a line of JSON: how many operations there
+were (K = 0 kills at none), or that it was killed.
 """
 
+import json
 import os
 import signal
 import sys
+import traceback
 
 from ukemi.stores.workspace import Window, WorkspaceFiles
 
@@ -67,13 +69,9 @@ def counted(killer: Killer, function: object) -> object:
     return call
 
 
-def main() -> None:
-    what, store, tree, *words = sys.argv[1:]
+def do(what: str, store: str, tree: str, words: list[str], killer: Killer) -> None:
     files = WorkspaceFiles(store)
     space = files.workspace(tree)
-    needed = {"restore": 3, "finish": 1, "undo": 1}.get(what, 0)
-    killer = Killer(int(words[needed]) if len(words) > needed else 0)
-    arm(killer)
     with files.objects.reading() as connection:
         connection.set_trace_callback(lambda _: killer.reached())
     killer.armed = True
@@ -84,15 +82,42 @@ def main() -> None:
         case "snapshot":
             space.snapshot()
         case "restore":
-            target, before, after = words[:3]
+            target, before, after = words
             space.restore(space.plan(target, [Window(before, after)]))
         case "finish":
             files.finish(words[0])
         case _:
             files.undo(words[0])
     killer.armed = False
-    print(killer.count)
+
+
+def serve() -> None:
+    for line in sys.stdin:
+        kill_at, what, store, tree, *words = json.loads(line)
+        process = os.fork()
+        if process == 0:
+            status = 1
+            try:
+                killer = Killer(kill_at)
+                arm(killer)
+                do(what, store, tree, words, killer)
+                tell({"count": killer.count})
+                status = 0
+            finally:
+                if status:
+                    traceback.print_exc()
+                os._exit(status)
+        _, status = os.waitpid(process, 0)
+        if status:
+            tell({"killed": os.WIFSIGNALED(status), "status": status})
+
+
+def tell(answer: dict[str, object]) -> None:
+    print(json.dumps(answer), flush=True)
 
 
 if __name__ == "__main__":
-    main()
+    if sys.argv[1] == "serve":
+        serve()
+    else:
+        do(sys.argv[1], sys.argv[2], sys.argv[3], [], Killer(0))
