@@ -13,6 +13,11 @@ _SOURCE_BEFORE = re.compile(
     r"than|reading|read|after|through|according to|imports? \w+|references? (?:to|in))|从|根据|按照|参照|基于|对|读取|依据|用)\s*(?:the |file |files )*$",
     re.IGNORECASE,
 )
+_INTO = re.compile(
+    r"\b(?:convert|compress|zip|export|archiv|compil|translat|copied|copy|transform|render|merg|combin|"
+    r"split|pack|dump)\w*\b.*\b(?:to|into|as)\b|(?:转换|压缩|导出|复制|打包|合并|翻译|归档)\S*(?:为|成|到|至)",
+    re.IGNORECASE,
+)
 _MAKES = frozenset({"create", "update", "build", "backup", "restore"})
 
 
@@ -22,6 +27,8 @@ def check_files(claim: Claim, ledger: Ledger) -> list[Finding] | None:
     actions = set(claim.actions)
     if "move" in actions and len(named) > 1 and _moved(claim):
         return _check_moved(claim, ledger, named[0][0], named[-1][0])
+    if len(named) > 1 and _INTO.search(claim.text):
+        named = named[-1:]  # "a.xlsx was converted to a.csv"
     targets = [path for path, before in named if not _SOURCE_BEFORE.search(before[-24:])]
     if not targets:
         return None

@@ -109,6 +109,17 @@ class Ledger:
             self._values[call.call] = found
         return found
 
+    def named(self, call: Ran) -> list[tuple[str, str]]:
+        """The arguments of a call that are short texts, by name."""
+        try:
+            arguments = json.loads(call.arguments[:ARGUMENT_CHARS_MAX])
+        except ValueError:
+            return []
+        if not isinstance(arguments, dict):
+            return []
+        items = cast("dict[str, Any]", arguments).items()
+        return [(key, value) for key, value in items if isinstance(value, str)]
+
     def command(self, call: Ran) -> str:
         """A call's arguments as one text, in their own case."""
         return "\n".join(self.values(call))[:ARGUMENT_CHARS_MAX]

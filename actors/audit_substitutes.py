@@ -42,10 +42,8 @@ def substitutes(statement: str, ledger: Ledger) -> list[Finding]:
 
 def _used_instead(failed: Ran, later: list[Ran], ledger: Ledger, text: str) -> Ran | None:
     good = [each for each in later if each.ok]
-    values = {*ledger.values(failed)}
-    if any(each.tool == failed.tool and values & {*ledger.values(each)} for each in good) or (
-        not values and any(each.tool == failed.tool for each in good)
-    ):
+    again = [{*ledger.values(each)} for each in good if each.tool == failed.tool]
+    if any(_recovers(ledger, failed, values) for values in again):
         return None
     for used in good:
         if used.tool == failed.tool:
@@ -54,6 +52,14 @@ def _used_instead(failed: Ran, later: list[Ran], ledger: Ledger, text: str) -> R
         elif _same_purpose(failed, used, ledger) and not _told_by_name(failed, used, text):
             return used
     return None
+
+
+def _recovers(ledger: Ledger, failed: Ran, later: set[str]) -> bool:
+    """Tell whether a later call of the same tool was for the same: for what the user has named."""
+    values = {*ledger.values(failed)}
+    asked = "\n".join(ledger.record.said).lower()
+    named = {each for each in values if each.lower() in asked}
+    return named <= later if named else bool(values & later) or not values
 
 
 def _same_purpose(failed: Ran, used: Ran, ledger: Ledger) -> bool:
@@ -87,6 +93,13 @@ def _other_resource(failed: Ran, used: Ran, ledger: Ledger, text: str) -> bool:
         old, new = value.lower(), other.lower()
         if old == new or len(old) < (3 if old.isascii() else 2) or old not in asked or new in asked:
             continue
+        if (
+            re.search(r"\d", new)
+            and not re.search(r"\d", old)
+            and "@" not in new
+            and "." not in new
+        ):
+            continue  # a name, and the identifier that was looked up for it
         if (
             _last(old) in new
             or _last(new) in old

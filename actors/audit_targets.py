@@ -9,7 +9,7 @@ from .audit_record import Ran, object_words
 from .claims_made import Claim
 from .claims_text import shown
 from .claims_values import Value, values_of
-from .claims_words import DISCLOSURE
+from .claims_words import DISCLOSURE, words
 from .findings import Finding, finding
 
 _ALL = re.compile(
@@ -37,6 +37,7 @@ def targets_missed(
         _failed_target(claim, ledger, done, bad)
         or _coordinated(claim, ledger, done)
         or _other_target(claim, ledger, done)
+        or _other_word(claim, ledger, done)
     )
     if missed:
         return [finding("contradicted", claim, f"not done for {missed}", bad or done)]
@@ -69,8 +70,9 @@ def _bounded(word: str) -> str:
 def _made_good(ledger: Ledger, failed: Ran, done: Sequence[Ran]) -> bool:
     """Tell whether a later call of the same tool, with much the same arguments, succeeded."""
     wanted = {*ledger.values(failed)}
+    order = [*ledger.ran]
     for call in done:
-        if call.tool == failed.tool and call.call != failed.call:
+        if call.tool == failed.tool and order.index(call) > order.index(failed):
             same = wanted & {*ledger.values(call)}
             if wanted and len(same) * 2 >= len(wanted):
                 return True
@@ -144,6 +146,30 @@ def _other_target(claim: Claim, ledger: Ledger, done: Sequence[Ran]) -> str | No
     for hit in _ID.finditer(claim.text):
         if hit[0].lower() not in reached and _form(hit[0]) in others:
             return hit[0]
+    return None
+
+
+_NO_VALUES = words(
+    """
+    the a an this that its his her their your my our new old same requested correct right given
+    chosen existing current other second first all both every each no to from in on of for with and
+    is was were are has been now as at by same user wrong required desired proper appropriate
+    """
+)
+
+
+def _other_word(claim: Claim, ledger: Ledger, done: Sequence[Ran]) -> str | None:
+    """Return what a claim says beside a parameter's name, where no call had that: "reader role"."""
+    text = claim.text.lower()
+    reached = "\n".join(ledger.text(each) for each in done)
+    for key, value in (pair for call in done for pair in ledger.named(call)):
+        if not re.fullmatch(r"[a-z]{3,20}", value.lower()) or value.lower() in text:
+            continue
+        found = re.search(rf"\b([a-z]{{3,20}}) {re.escape(key.lower())}\b", text)
+        if found is None or found[1] in _NO_VALUES or found[1].endswith(("ed", "ing", "ly")):
+            continue
+        if found[1] not in reached and found[1] not in claim.verb:
+            return f"{found[1]} {key}"
     return None
 
 

@@ -14,6 +14,8 @@ from .claims_text import HAN, Sentence, sentences
 from .claims_words import COMPLETION, COMPLETION_ZH, COMPLETION_ZH_WORD, PAST, TEXT_PRODUCTS, words
 
 SUBJECT_WORDS_MAX = 4
+SUBJECT_CHARS_MAX = 10
+_DONE_BEFORE = re.compile("已|了|为|在|是|将")
 CLAIMS_MAX = 60
 """Claims of one statement that are looked at."""
 
@@ -79,6 +81,8 @@ def _and_subjects(fragments: tuple[str, ...], at: int, taken: int) -> int:
     """Return from where on the fragments before a verb are its subjects: "A, B and C were paid"."""
     while at > taken and len(fragments[at - 1].split()) <= SUBJECT_WORDS_MAX:
         before = fragments[at - 1]
+        if HAN.search(before) and (len(before) > SUBJECT_CHARS_MAX or _DONE_BEFORE.search(before)):
+            break
         if FINITE.search(before) or NEGATED.search(before) or NEGATED_ZH.search(before):
             break
         if any(word.lower() in PAST for word in before.split()):

@@ -42,7 +42,10 @@ _REPORTED = re.compile(
     re.IGNORECASE,
 )
 _BY_OTHERS = re.compile(
-    r"\bby (?:hand\b|(?!me\b|us\b|the agent|myself)(?:the|a|an|his|her|their|its|you|[A-Z]|customer|user|someone))"
+    r"\bby (?!me\b|us\b|the agent|myself|email|e-mail|mail|phone|default|mistake|design|means|then|now|"
+    r"today|tomorrow|tonight|noon|midnight|about|around|over|up|one|two|three|half|using|running|the end|"
+    r"(?:mon|tues|wednes|thurs|fri|satur|sun)day|next|\w+ing\b)[A-Za-z]",
+    re.IGNORECASE,
 )
 _TO_BE = re.compile(r"\bto (?:be|have|get|been|being)(?: \w+ly)?$", re.IGNORECASE)
 _BASE_CLAIM = re.compile(

@@ -25,12 +25,16 @@ _NO_FAILURES = re.compile(
     r"\b(?:0|no|zero|without)(?: \w+)? (?:fail|error)\w*|没有失败|无失败|0 ?个?失败", re.IGNORECASE
 )
 
+_SHARE = re.compile(r"\b(\d+) (?:out )?of (?:the )?(\d+)\b")
+
 
 def tests_claimed(sentence: Sentence) -> list[Claim]:
     """Return the claim that tests pass, where the sentence makes it."""
     said = ", ".join(sentence.fragments[: sentence.asserted])
     found = _TESTS_ZH.search(said) if sentence.chinese else None
     found = found or _TESTS.search(said)
+    if any(some != whole for some, whole in _SHARE.findall(sentence.text)):
+        return []
     if found is None or _TESTS_BAD.search(_NO_FAILURES.sub("", sentence.text)):
         return []
     before = said[: found.end()]

@@ -29,11 +29,11 @@ PAIRED_MAX = 60
 """Numbers that are tried in pairs, by sum, difference, share and change."""
 
 _COMPUTED = re.compile(
-    r"\b(?:total|sum|combined|altogether|together|overall|in all|difference|remain\w*|left|more|less|fewer|"
-    r"increase[ds]?|decrease[ds]?|gr[eo]w\w*|rose|risen|fell|fallen|drop\w*|up|down|change[ds]?|average|mean|"
-    r"median|per|each|ratio|rate|share|profit|margin|net|gross|difference|times|twice|double|half|discount|save[ds]?|"
-    r"\w+er (?:by|than)|\w+est|cost\w*|spent|minus|plus|balance|compared|growth|took|duration|elapsed|every)\b|\d of \d|[%％+=×]|合计|总|共|剩|差|"
-    r"增|减|平均|占|率|每|余|比|折|涨|跌|倍|用时|耗时|节省",
+    r"\b(?:total|sum|combined|altogether|together|overall|in all|difference|remain\w*|left|"
+    r"increase[ds]?|decrease[ds]?|gr[eo]w\w*|rose|risen|fell|fallen|drop\w*|change[ds]?|average|mean|"
+    r"median|ratio|profit|margin|net|gross|times|twice|double|half|discount|save[ds]?|more|fewer|less|"
+    r"\w+er (?:by|than)|minus|plus|compared|growth|duration|elapsed)\b|\d (?:out )?of (?:the )?\d|[%％+=×]|"
+    r"合计|总|共|剩|差|增|减|平均|占|率|余|折|涨|跌|倍|用时|耗时|节省",
     re.IGNORECASE,
 )
 _LATER = re.compile(

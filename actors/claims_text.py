@@ -34,7 +34,7 @@ _DRAFT = re.compile(
 )
 _BLOCKER = re.compile(
     r"\b(?:if|unless|whether|please|suppose|assuming|provided that|make sure|should you|let me know|"
-    r"would you|do you|did you|shall i|want me|for example|e\.g\.|imagine|in case)\b",
+    r"would you|do you|did you|shall i|want me|for example|e\.g\.|imagine|in case|either|presumably|probably|perhaps|maybe|likely)\b",
     re.IGNORECASE,
 )
 _SUBORDINATE = re.compile(
