@@ -10,6 +10,7 @@ from ..stores.records import Resulted
 from ..supervisor.clock import Clock
 from ..supervisor.errors import UsageError
 from .decisions import as_json
+from .effects import EffectRecord, records_of
 from .events import Event, ended
 from .inbox import Inbox
 from .inspection import (
@@ -209,6 +210,13 @@ class SessionHandle:
         """
         said = Resolve(option, call, result, None if args is None else as_json(args))
         self._known = await self._inbox.decide(self.id, said, by)
+
+    async def effects(self) -> list[EffectRecord]:
+        """Return what the session has written outside, in the order in which it was begun.
+
+        Read from the store: what is under way shows once it is stored. See `EffectRecord`.
+        """
+        return records_of(entries_of(await self._store.load(self.id)))
 
     async def cancel(self) -> Outcome:
         """End all work of the session and of its sub-sessions now; returns once that is stored.

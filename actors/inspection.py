@@ -14,17 +14,35 @@ from ..stores.records import (
     decode_row,
 )
 from .dossier import doubts
+from .effects import EffectStands
 from .model import Message
 from .outcome import DoubtfulCall, EffectEnd, Outcome, UndoneVerdict, outcome_from_data
 from .state import UNFINISHED, SessionState
 from .undo_plan import ends_of, verdict_on
 
 
+class LedgerFact(Struct, frozen=True, kw_only=True):
+    """How one write stands: ``running`` has its intent and no result yet. See `handle.effects`.
+
+    ``by`` says who found out, as in `EffectRecord`; ``again``: a person has it run once more.
+    """
+
+    n: int
+    index: int
+    tool: str
+    state: EffectStands
+    attempts: int
+    key: str | None = None
+    by: str = ""
+    again: bool = False
+
+
 class Inspection(Struct, frozen=True, kw_only=True):
     """Facts about a session: where it stands, what is unresolved, what is waited for.
 
     ``compensations`` are the effects that were to be undone, and how each stands; ``undone`` says how
-    much of what the session did is undone, ``frozen`` why nothing is.
+    much of what the session did is undone, ``frozen`` why nothing is. ``effects`` are the writes in the
+    ledger.
     """
 
     session_id: str
@@ -39,6 +57,7 @@ class Inspection(Struct, frozen=True, kw_only=True):
     compensations: tuple[EffectEnd, ...] = ()
     undone: UndoneVerdict = "nothing to undo"
     frozen: str | None = None
+    effects: tuple[LedgerFact, ...] = ()
 
 
 class ToolRecord(Struct, frozen=True, kw_only=True):
@@ -122,7 +141,37 @@ def inspection(head: Head, state: SessionState, spent: Spent | None = None) -> I
         compensations=tuple(each for each in ends if each.standing != "kept"),
         undone=verdict_on([each for each in ends if each.n >= state.unwound.settled_n]),
         frozen=None if frozen is None else frozen.why,
+        effects=tuple(ledger_facts(state)),
     )
+
+
+def ledger_facts(state: SessionState) -> list[LedgerFact]:
+    """Return the writes that took effect, as that became known, and then those unsettled."""
+    done = [
+        LedgerFact(
+            n=n,
+            index=index,
+            tool=each.tool,
+            state=each.state,
+            attempts=each.attempts,
+            key=each.key,
+            by=each.by,
+        )
+        for (n, index), each in state.effects.items()
+    ]
+    left = [
+        LedgerFact(
+            n=n,
+            index=index,
+            tool=each.tool,
+            state="in_doubt" if each.in_doubt else "running",
+            attempts=each.attempts,
+            key=each.key,
+            again=each.again is not None,
+        )
+        for (n, index), each in sorted(state.ledger.open.items())
+    ]
+    return [*done, *left]
 
 
 def checkpoint_at(session_id: str, entries: list[JournalEntry], counter: int) -> Checkpoint:

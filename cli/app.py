@@ -20,6 +20,7 @@ from .demo import DemoRequest, demo
 from .demo_worker import work
 from .driving import ResumeRequest, RunRequest, resume
 from .driving import run as run_session
+from .effects import effects
 from .errors import NOT_DONE, CannotRead, ExitStatus, status_of
 from .handovers import dossier, handovers
 from .output import Output, OutputGone
@@ -123,6 +124,8 @@ def _command(options: argparse.Namespace, out: Output) -> Command:
             )
         case "show" if options.dossier:
             return partial(dossier, out, options.store, options.id)
+        case "show" if options.effects:
+            return partial(effects, out, options.store, options.id, options.checkpoint)
         case "show":
             return partial(show, out, options.store, options.id, options.checkpoint)
         case "log":

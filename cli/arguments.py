@@ -205,6 +205,9 @@ def _add_show(commands: Any, common: Parser) -> None:
     command.add_argument(
         "--dossier", action="store_true", help="what a person needs to decide, as handovers ID"
     )
+    command.add_argument(
+        "--effects", action="store_true", help="what it wrote outside, and how each of it stands"
+    )
 
 
 def _add_log(commands: Any, common: Parser) -> None:
