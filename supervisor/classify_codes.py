@@ -335,7 +335,7 @@ WORDED = parse_rules(
     """
 in_doubt_timeout maybe :: /^expired$/
 cancelled maybe :: /^(?:task |job |run |request |operation )?(?:cancelled|canceled)(?: by user| exception)?$/
-content_refused no :: sensitive content|content filter|content policy|moderation|risky content
+content_refused no :: censor|content block|sensitive content|content filter|content policy|moderation|risky content
     |sensitive word|content safety|prohibited content|inappropriate
 context_overflow no :: context length|context window|context size|prompt too long|max prompt
     |input tokens|token limit exceed
@@ -359,9 +359,9 @@ business_rejected no :: /^cant |^cannot |cvv|cvc|card declined|declined|card exp
 business_rejected no :: insufficient|not enough|stock|sold out|already |duplicate|has been |closed
     |<expired |incorrect status|invalid status|incorrect state|invalid state|status error
     |state error|unexpected state|status not|state not|not allow|dependency violation|in use
-    |locked|frozen|declined|refused|rejected|blacklist|black list|limit exceeded|exceed limit
+    |<locked|frozen|declined|refused|rejected|blacklist|black list|limit exceeded|exceed limit
     |over limit|risk control|approval|not approved|precondition|conflict|violates|business
-transient no :: service unavailable|overload|server busy|system busy|service busy|temporar
+transient no :: capacity exceed|service unavailable|overload|server busy|system busy|service busy|temporar
     |try again|try later|lock timeout|deadlock|concurrent|in progress|not ready
 in_doubt_timeout maybe :: processing|pending|accepted
 in_doubt_timeout maybe :: timeout|timed out|time out|deadline

@@ -81,7 +81,8 @@ in_doubt_timeout maybe :: may have been|may or may not|might have been|might or 
     |may have completed|before retrying|before you retry|before resubmitting|check whether
     |check the status|not known if|not known whether|unsure whether|no confirmation
     |without confirmation|no acknowledg|did not acknowledge|not acknowledged|do not resubmit
-    |do not retry & !permission|rate limit
+    |do not retry|not resend|do not repeat|not submit again & !permission|rate limit|too many|slow down
+    |throttl
 in_doubt_timeout maybe :: response|reply|answer & could not be parsed|not be decoded|cannot be parsed
     |failed to parse|failed to decode|could not parse|could not decode|unexpected end|truncated
     |incomplete|cut off & !content filter|length limit|refus
@@ -118,6 +119,7 @@ transient no :: too many connections|too many clients|max number of clients
     |remaining connection slots|maxconnections|connection limit exceeded|queue is full|queue full
     |backlog full|thread pool is full|rejected from java.util.concurrent|rejectedexecution
     |pending requests exceeded
+transient no :: name resolution|dns|resolve & temporar|for now|try again
 permission_denied no :: name or service not known|nodename nor servname|enotfound
     |could not resolve|cannot resolve|unable to resolve host|no such host|name resolution|nxdomain
     |unknown host|unknownhost|getaddrinfo failed|host not found
@@ -197,7 +199,7 @@ cancelled maybe :: pressed stop|pressed ctrl|ctrl-c|ctrl+c|stop button|clicked s
 cancelled maybe :: shutting down|shutdown in progress|server is shutting|drain & <task|worker|<job
     |cancel|<run
 # our machine
-resource_exhausted maybe :: no space left|disk quota exceeded|enospc|out of memory|outofmemory
+resource_exhausted maybe :: no space left|out of disk|out of space|disk quota exceeded|enospc|out of memory|outofmemory
     |cannot allocate memory|enomem|too many open files|emfile|oom-kill|oomkilled|oom killed
     |oom-killer|can't start new thread|unable to create new native thread
     |unable to create native thread|requires more system memory|unable to allocate|std::bad_alloc
@@ -273,6 +275,9 @@ permission_denied no :: switched off by|sso is|single sign-on|no payment method|
     |your seat|your licence|your license|not been set up|never been set up|not set up|not belong to this
     & !customer|<order|<cart
 permission_denied no :: only & /^only (?!one|the|new)(?:\\w+ ){1,2}(?:may|can|are allowed to) /
+permission_denied no :: <config|configuration|<setting|<settings|environment|<env> & <missing|not set|undefined
+    |not defined|unset|absent & !argument|<field|parameter
+permission_denied no :: role & /\\brole \\S{1,40} (?:cannot|can't|may not|must not|is not allowed)/
 permission_denied no :: <lacks|<lacking|<without & <role|permission|<scope|<right|<grant
 permission_denied no :: <edition|<tier>|professional|enterprise|premium & only|available in|available on
     |requires|upgrade|not included|not part of & !order|customer|member|product|item
@@ -378,6 +383,12 @@ business_rejected no :: asked not to|do not contact|not to be contacted|used up 
     |quarantin|prerequisite|double-booked|not accepted for|not accepted here|free minimum|minimum of
     |in the workshop|under repair & !cpu|memory
 business_rejected no :: before|earlier|previously|twice & /\\b(?:requested|issued|received|used|refunded|claimed|submitted|reported|paid|booked) (?:before|earlier|previously|twice)\\b/
+business_rejected no :: <max & /\\bmax(?:imum)?(?: of)? \\d+ \\w+ per (?:member|customer|person|guest|household|employee|patient|order|visit)/
+business_rejected no :: reserved|occupied|taken|booked & /\\b(?:is|are) (?:already )?(?:reserved|occupied|taken|booked)\\b/
+    & !name|memory|keyword|<port|<word
+business_rejected no :: rejected by|declined by|refused by|turned down by & credit|<bank|issuer|bureau|insurer
+    |customs|carrier|<risk|underwrit
+business_rejected no :: <sale>|<sales>|<product|<item & blocked|recalled|on recall
 business_rejected no :: <only & <left|remaining|available|in stock & !in the|on the|available in|available to|available on
 business_rejected no :: insufficient|not enough|exceeds available|out of|no more|unavailable
     |no remaining|exceeds remaining|exceeds the available|lack of|zero & <stock|inventory|<seats
@@ -426,9 +437,9 @@ business_rejected no :: approval|approve|approver|sign-off|four-eyes|four eyes|d
     |conflict of interest|legal hold|on hold|litigation|separation of duties|segregation of duties
     |not permitted by|against the rules|business rule|rule violation|violates rule|contract terms
     & !password policy|<iam|<role|<cors|prohibited content|retry policy
-business_rejected no :: deadline|cut-off|cutoff|<window|<period|season|office hours|business hours
+business_rejected no :: deadline|cut-off|cutoff|<window|<period|season|contract|<course|<event|office hours|business hours
     |opening hours|working hours|trading|market|too late|too early|<term|registration|enrollment
-    |sale|campaign|auction & passed|<closed|expired|<over>|ended|<after|outside|not open|elapsed
+    |sale|campaign|auction & passed|<closed|expired|<over>|ended|<after|outside|not open|opens on|opens at|opens in|elapsed
     |not started|not yet|halted
 business_rejected no :: outside & hours|area|zone|range of service|coverage|delivery
 business_rejected no :: coupon|voucher|<offer|<quote>|promotion|discount|<promo|contract|<card>
@@ -472,7 +483,7 @@ business_rejected no :: <customer|<vendor|<supplier|<employee|<passenger|<patien
 transient no :: not ready|not yet ready|<paused & <model|<writes|<service|<server|<endpoint|<instance
     |<node|<cluster|<replica|<worker|<index
 transient no :: maintenance|restarting|rebooting|starting up|warming up|being loaded|is loading
-    |is starting|not accepting|at capacity|over capacity|overloaded|overload|failing over|failover
+    |is starting|not accepting|capacity exceeded|capacity is exceeded|at capacity|over capacity|overloaded|overload|failing over|failover
     |leader election|being elected|no leader|leader not available|stepping down|not the leader|electing
     & !permanently
 transient maybe :: please try again|try again later|try again shortly|try again in a|try later
@@ -492,7 +503,7 @@ unknown maybe :: unknown error|unexpected error|internal error|an error occurred
 invalid_argument no :: must specify|must provide|must supply|must include|need to specify|failed validation|validation error|contain a valid|valid address
 invalid_argument no :: found|called|named|matched|matches|with & /\\bno [\\w ]{1,30} (?:found|called|named|matched|matches|with (?:id|number|name|code))\\b/
 invalid_argument no :: could not be located|cannot be located|cannot interpret|could not interpret|checksum|check digit
-    |only digits|only letters|longer than|shorter than|not a property|not an attribute|please give
+    |only digits|only letters|longer than|shorter than|not a property|not an attribute|please give|please pass|pass either
     |share that name|same name|give either
     & !checksum mismatch|corrupt|running|took
 invalid_argument no :: please specify|please provide|did you mean|not found|no such|does not exist

@@ -19,7 +19,7 @@ permission_denied no :: limit: 0|limit": 0|limit=0|quota of 0|limit 0,
 _LONG = parse_rules(
     """
 permission_denied no :: 额度已用|次数已用|次数已达|次数用完|次数上限|用量|配额|额度用完
-permission_denied no :: /quota/ & !perminute|persecond|per minute|per second|rate
+permission_denied no :: /quota/ & !perminute|persecond|per minute|per second|rate|minute|second|req/s|/s>|/min
 permission_denied no :: billing|upgrade your plan|contact sales|check your plan|free tier
     |usage limit|套餐
 permission_denied no :: per day|perday|daily|daily limit
