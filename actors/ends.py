@@ -16,7 +16,7 @@ from .conversation import Turn
 from .dossier import Trouble, alert_of, over_budget
 from .ledger import RECORD, Answer, CallEntry, CallId
 from .session import Session
-from .state import Wait
+from .state import CORRECTED, Wait
 from .tools import AnyTool
 from .wording import INTERRUPTED, INTERRUPTED_SAFE, cleaned, failed, not_started
 
@@ -132,7 +132,7 @@ def end_failed(
     trouble = None
     if isinstance(directive, HandOver):
         more = (f"{attempts} attempts over {elapsed_s:.1f} s",) if attempts > 1 else ()
-        if failure.error_class is ErrorClass.INVALID_ARGUMENT:
+        if failure.error_class.value in CORRECTED:
             rounds = session.state.corrections_before(name, asked.n)
             more = (*more, f"the model has corrected its call in {rounds} rounds")
         text = asked.call.arguments if isinstance(asked, Asked) else asked.text

@@ -245,6 +245,32 @@ async def test_instructions_alone_may_be_too_large(store: MemoryStore) -> None:
     )
 
 
+async def test_a_tools_request_that_is_too_large_is_the_models_to_make_smaller(
+    store: MemoryStore,
+) -> None:
+    """The conversation is not at fault: it is not pruned, and the model may send less, three times."""
+
+    @tool(effect="write")
+    async def upload(size: int) -> str:
+        raise ContextOverflow("413: the body is too large", may_have_executed="no")
+
+    def script(request: ModelRequest) -> Reply:
+        return call("upload", size=100 - len(request.messages))
+
+    of = agent(script, [upload])
+    async with Runtime(store, agents=[of], policy=DIGEST) as runtime:
+        outcome = await run_one(runtime, of, session_id="s")
+    assert isinstance(outcome, HandedOver)
+    assert outcome.reason == "context"
+    assert outcome.detail.startswith("the request is too large; 3 corrections in a row")
+    assert outcome.dossier.tried == ("the model has corrected its call in 3 rounds",)
+    async with opened(store):
+        assert await prunes(store, "s") == []
+        told = [each for each in await journal(store, "s") if isinstance(each, Resulted)]
+    assert len(told) == 4
+    assert "advice: it was too large: call again with less" in told[0].content
+
+
 # ---------------------------------------------------------------- before the model refuses
 
 

@@ -248,7 +248,7 @@ async def test_CG_02_what_retention_keeps_loads_exactly_over_prunes(store: Memor
             [str(each) for each in other.messages]
         )
     async with opened(store), Runtime(store, agents=[agent(script, [look])]) as runtime:
-        with pytest.raises(CheckpointUnknown):
+        with pytest.raises(CheckpointUnknown, match="earlier ones were pruned"):
             await runtime.session(f"kept-{setup['prune_to']}").checkpoint(1)
 
 
