@@ -25,7 +25,10 @@ class Row(Struct, frozen=True, gc=False):
 
 
 class Facts(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What a list of sessions shows, kept beside the journal so that listing reads no journal."""
+    """What a list of sessions shows, kept beside the journal so that listing reads no journal.
+
+    ``agent`` and ``parent`` are those the session was created with, and stay.
+    """
 
     agent: str
     title: str = ""

@@ -50,16 +50,19 @@ def take(batch: Batch, place: SqlitePlace, write: Append) -> Written | None:
     return refusal
 
 
-# CROSS JOIN: from the few posts that wait to their sessions, never the other way round.
-_WAITING = """SELECT h.sid, p.about, p.author, p.at_ms, p.body, p.crc
-    FROM post p INDEXED BY post_waiting CROSS JOIN head h ON h.num = p.num
-    LEFT JOIN live l ON l.num = p.num LEFT JOIN owner o ON o.id = l.owner WHERE p.taken = 0"""
+# CROSS JOIN fixes the order: from one session to its posts, or from the few posts that wait to their
+# sessions; never from all sessions.
+_COLUMNS = "SELECT h.sid, p.about, p.author, p.at_ms, p.body, p.crc FROM "
+_OF_ONE = "head h CROSS JOIN post p INDEXED BY post_waiting ON p.num = h.num"
+_OF_ALL = "post p INDEXED BY post_waiting CROSS JOIN head h ON h.num = p.num"
+_OWNED = " LEFT JOIN live l ON l.num = p.num LEFT JOIN owner o ON o.id = l.owner WHERE p.taken = 0"
 _MAY_TAKE = " AND (o.id IS NULL OR o.name = ? OR o.lease_until_ms <= ?)"
 
 
 def read_posts(connection: sqlite3.Connection, query: PostQuery) -> list[Posted]:
     """Return the decisions that wait to be taken, oldest first."""
-    sql, values = _WAITING, list[object]()
+    tables = _OF_ALL if query.session_id is None else _OF_ONE
+    sql, values = f"{_COLUMNS}{tables}{_OWNED}", list[object]()
     if query.session_id is not None:
         sql, values = f"{sql} AND h.sid = ?", [query.session_id]
     if query.owner is not None:

@@ -303,6 +303,9 @@ _OWNED = """ LEFT JOIN owner o ON o.id = l.owner LEFT JOIN log f ON f.id = l.fac
 _ONE = f"{_HEAD} FROM head h LEFT JOIN live l ON l.num = h.num{_OWNED} WHERE h.sid = ?"
 # CROSS JOIN: SQLite shall start from the few live rows, never from all heads.
 _LIVE = f"{_HEAD} FROM live l CROSS JOIN head h ON h.num = l.num{_OWNED} WHERE l.num < ?"
+# A session's parent is that of its creation, so few of the live rows need be looked at.
+_LIVE_BELOW = f"""{_HEAD} FROM head h INDEXED BY head_parent CROSS JOIN live l ON l.num = h.num{_OWNED}
+    WHERE l.num < ? AND h.parent = ?"""
 # The left join with nothing keeps the columns of both lists the same.
 _REST = f"""{_HEAD} FROM head h INDEXED BY % LEFT JOIN live l ON 0{_OWNED}
     WHERE h.num < ? AND NOT EXISTS (SELECT 1 FROM live WHERE live.num = h.num)"""
@@ -372,6 +375,8 @@ def _pages(
 
 def _listing(query: HeadQuery, status: str) -> tuple[str, list[object]]:
     """Return the statement for one status. Facts of running sessions are compared after reading."""
+    if status == "running" and query.parent is not None:
+        return f"{_LIVE_BELOW} ORDER BY l.num", [query.parent]
     if status == "running":
         return f"{_LIVE} ORDER BY l.num", []
     # Named, since SQLite has no statistics to tell that few sessions have a parent or a due time.

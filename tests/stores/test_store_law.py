@@ -72,7 +72,9 @@ class Believed:
     def write(self, op: Op) -> Write:
         kind, session_id, owner, number = op
         epoch, seq, counter = self.at.get(session_id, (1, 1, 0))
-        facts = Facts(agent=owner, parent="p" if number else None, due_at_ms=number or None)
+        facts = Facts(
+            agent=owner, parent="p" if session_id == "s-2" else None, due_at_ms=number or None
+        )
         match kind:
             case "create":
                 return create(session_id, owner, facts)
