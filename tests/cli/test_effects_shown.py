@@ -38,7 +38,7 @@ def session(tmp_path: Path) -> str:
             await put_history(store, name, rows)
 
     anyio.run(put, HISTORY, "one")
-    anyio.run(put, [[Said(1, "go")]], "none")
+    anyio.run(put, HISTORY[:1], "none")
     return "one"
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import anyio
 from msgspec import Struct
 from sweep_log import Effect, Line, Told, digest_of, read, result_digest, unpaired
-from sweep_plan import KEYED, READS, SAFE, SESSIONS, STEPS, UNMARKED, calls
+from sweep_plan import KEYED, PROBED, READS, SAFE, SESSIONS, STEPS, UNMARKED, calls
 
 from ukemi import Checkpoint, Runtime
 from ukemi.actors.inspection import entries_of, fold
@@ -157,7 +157,8 @@ def _is_checkpoint(found: Found, told: Told) -> bool:
     last = next(each for each in checkpoint.tool_history if each.counter == told.number)
     shown = [each.content for each in checkpoint.messages if isinstance(each, ToolMessage)]
     digested = result_digest(last.n, last.index, last.content, last.state, last.blob)
-    return digested == told.value and last.content in shown
+    # What a probe found is shown behind a mark that says so.
+    return digested == told.value and any(each.endswith(last.content) for each in shown)
 
 
 def no_effect_without_an_intent(found: Found) -> Iterator[str]:
@@ -207,20 +208,20 @@ def all_completed(found: Found) -> Iterator[str]:
 
 
 def effects_are_as_promised(found: Found, kills: int) -> Iterator[str]:
-    """Safe: once more per kill at most. Unmarked: never twice. Keyed: always the same key."""
+    """Safe: once more per kill at most. Unmarked, probed: never twice. Keyed: always the same key."""
     bodies: dict[str, list[Effect]] = defaultdict(list)
     for effect in found.effects:
         bodies[effect.tag].append(effect)
     states = Counter[str]()
     for name, tool in calls():
         seen = bodies.pop(name, [])
-        most = 1 if tool in UNMARKED else 1 + kills
+        most = 1 if tool in UNMARKED | PROBED else 1 + kills
         if len(seen) > most:
             yield f"{name} {tool} took effect {len(seen)} times, {most} allowed"
         keys = {effect.key for effect in seen}
         if tool in KEYED and (len(keys) > 1 or None in keys):
             yield f"{name} {tool} went out with keys {keys}"
-        assert tool in READS | SAFE | KEYED | UNMARKED
+        assert tool in READS | SAFE | KEYED | PROBED | UNMARKED
         states[tool] += 1
     if bodies:
         yield f"effects nobody asked for: {sorted(bodies)}"

@@ -23,10 +23,21 @@ from uuid import uuid4
 import anyio
 import msgspec
 from store_faults import FaultyStore, When
-from sweep_log import Effect, Line, Log, Told, digest_of, result_digest, unpaired
+from sweep_log import Effect, Line, Log, Told, digest_of, read, result_digest, unpaired
 from sweep_plan import LONG_CHARS, SESSIONS, STEPS, shape, tag
 
-from ukemi import Agent, Completed, ModelRequest, Policy, Runtime, SessionHandle, current, tool
+from ukemi import (
+    NOT_DONE,
+    Agent,
+    Completed,
+    ModelRequest,
+    NotDone,
+    Policy,
+    Runtime,
+    SessionHandle,
+    current,
+    tool,
+)
 from ukemi.actors.events import CheckpointStored
 from ukemi.actors.model import UserMessage
 from ukemi.actors.tools import AnyTool, Tool
@@ -64,6 +75,7 @@ class Outside:
     """The files by which the outside knows what happened."""
 
     def __init__(self, folder: Path) -> None:
+        self.folder = folder
         self.effects = Log(folder / "effects.log", synced=True)
         self.told = Log(folder / "told.log")
         self.wrong = Log(folder / "wrong.log")
@@ -125,7 +137,15 @@ def tools(killer: Killer, outside: Outside) -> list[AnyTool]:
             Effect(at, context.tool, context.session_id, n, index, key, nonce, os.getpid())
         )
         killer.reached("tool-effected")
+        return shown(at, nonce)
+
+    def shown(at: str, nonce: str) -> str:
         return f"{at} {nonce} {'.' * 300}"
+
+    async def look_up(at: str) -> str | NotDone:
+        killer.reached("probe-asked")
+        found = [each for each in read(outside.folder / "effects.log", Effect) if each.tag == at]
+        return shown(at, found[0].nonce) if found else NOT_DONE
 
     async def asynchronous(at: str) -> str:
         return body(at)
@@ -151,6 +171,8 @@ def tools(killer: Killer, outside: Outside) -> list[AnyTool]:
         tool(name="book", accepts_key=True)(asynchronous_with_key),
         tool(name="fan_book", accepts_key=True, overlap=True)(asynchronous_with_key),
         tool(name="book_blocking", accepts_key=True)(blocking_with_key),
+        tool(name="wire", probe=look_up)(asynchronous),
+        tool(name="wire_blocking", probe=look_up)(blocking),
         tool(name="mail")(asynchronous),
         tool(name="fan_mail", overlap=True)(asynchronous),
         tool(name="mail_blocking")(blocking),

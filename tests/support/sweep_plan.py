@@ -12,21 +12,25 @@ STEPS = 10
 SHAPES: tuple[tuple[str, ...], ...] = (
     ("look",),
     ("put",),
-    ("book",),
+    ("book", "wire"),
     ("mail",),
     ("look", "look"),
     ("put", "book", "mail"),
     ("look", "look_blocking"),
     ("fan_put", "fan_book", "fan_mail"),
-    ("mail_blocking",),
+    ("mail_blocking", "wire_blocking"),
     ("mail", "look_long", "book_blocking"),
 )
-"""Tools of a step. ``fan_*`` and reads run side by side, ``*_blocking`` in threads."""
+"""Tools of a step. ``fan_*`` and reads run side by side, ``*_blocking`` in threads. ``wire`` has a probe."""
 
 READS = frozenset({"look", "look_blocking", "look_long"})
 SAFE = frozenset({"put", "fan_put"})
 KEYED = frozenset({"book", "fan_book", "book_blocking"})
+PROBED = frozenset({"wire", "wire_blocking"})
 UNMARKED = frozenset({"mail", "fan_mail", "mail_blocking"})
+
+EFFECTS = len(SESSIONS) * sum(map(len, SHAPES))
+"""Of a run that nobody kills: each session has every shape once."""
 
 LONG_CHARS = 50_000
 """Length of what ``look_long`` returns: too long for a journal, kept by reference."""
