@@ -61,7 +61,7 @@ transient no :: in_progress|in progress|is being|currently being|while a run|ano
 transient no :: <restart|<rollout|<failover|<upgrade|<migration|<reboot|<rebuild|<reindex & in progress
     |ongoing|under way|underway
 transient no :: being rebuilt|is rebuilding|being reindexed|is reindexing|<draining|concurrent transaction
-    |concurrently modified|replica lag|replication lag
+    |concurrently modified|replica lag|replication lag|is lagging
 transient no :: connection & /\\b(?:obtain|acquire|get|borrow|check ?out) (?:a |an )?(?:\\w+ ){0,2}connection\\b/ & could not
     |cannot|unable|failed|within
 transient no :: lock wait timeout|deadlock|could not serialize|serialization failure
@@ -93,6 +93,9 @@ in_doubt_timeout maybe :: err_connection_reset|err_connection_closed|err_empty_r
     |err_connection_aborted|err_incomplete_chunked
 in_doubt_timeout maybe :: never arrived|never came|gave up waiting|lost contact|reset the connection
     |ended before|stream was cut|before the final|execution limit|outcome open|outcome is open
+in_doubt_timeout maybe :: did not confirm|response was lost|reply was lost|answer was lost|was forwarded
+    |after the request was|after sending & !rejected|refused|denied
+in_doubt_timeout maybe :: result|outcome & is pending|still pending|not available yet|not known yet
 in_doubt_timeout maybe :: acknowledg|receipt|confirmation & outstanding|not come|not arrived|not received
 in_doubt_timeout maybe :: due to time limit|time limit exceeded|exceeded time limit
     |exceeded the time limit|killed after|execution time limit
@@ -113,6 +116,7 @@ transient no :: connect timed out|connecttimeout|connect timeout|connect etimedo
     |connect failed|no available server|not enough replicas|no available brokers
     |no brokers available & !permission denied|access denied|authentication|credential|certificate
     |no such host|not known|password|not resolve|reading
+transient no :: upstream connect error & !before headers|disconnect
 transient no :: connection pool|queuepool|<pool>|waiting for a connection|acquire|acquiring
     |get connection|obtain connection & timeout|timed out|exhausted|full|limit|no available|empty
 transient no :: too many connections|too many clients|max number of clients
@@ -215,8 +219,10 @@ resource_exhausted maybe :: <swap|tmpfs|ramdisk|<process|<thread|<handle|descrip
 resource_exhausted maybe :: <disk|<volume|filesystem|partition|<memory|<swap|<ram> & /\\b(?:100|9\\d) ?%|almost full/
 # the request had gone out
 invalid_argument no :: syntax error & !upstream
+invalid_argument no :: page token|page_token|pagetoken|continuation token|pagination cursor & invalid|expired
+    |not valid|unknown|malformed
 permission_denied no :: session|login|token|credential|sign-in|cookie & timed out|timeout|time out
-    |<expired|has expired|<invalid|no longer valid & !session creation|max|coupon|checkout session
+    |<expired|has expired|<invalid|no longer valid & !page token|next token|continuation|session creation|max|coupon|checkout session
 in_doubt_timeout maybe :: read timed out|readtimeout|read timeout|deadline exceeded
     |deadlineexceeded|i/o timeout|connection reset|econnreset|reset by peer|broken pipe|epipe
     |socket hang up|connection aborted|remote end closed|closed without|server disconnected
@@ -275,6 +281,14 @@ permission_denied no :: switched off by|sso is|single sign-on|no payment method|
     |your seat|your licence|your license|not been set up|never been set up|not set up|not belong to this
     & !customer|<order|<cart
 permission_denied no :: only & /^only (?!one|the|new)(?:\\w+ ){1,2}(?:may|can|are allowed to) /
+permission_denied no :: password|subscription|<license|<licence|<terms|<domain|<mfa> & must be changed|must be renewed
+    |must accept|must be accepted|must verify|must be verified|must enrol|must be upgraded & !customer|buyer|order
+permission_denied no :: <missing|not found|unknown|<wrong|is required|<required & <tenant|<session|permission|feature flag
+    |<environment|payment method|key id|client id|<client>|organi & !"|'|<field|parameter|argument
+    |customer|<one of|format
+permission_denied no :: no valid session|no valid token|no active session|security clearance
+permission_denied no :: seat limit|seats in use|user limit|member limit|buy more & !flight|train|theat|room
+permission_denied no :: <access|<login|account & restricted|locked out & temporar|security|policy
 permission_denied no :: <config|configuration|<setting|<settings|environment|<env> & <missing|not set|undefined
     |not defined|unset|absent & !argument|<field|parameter
 permission_denied no :: role & /\\brole \\S{1,40} (?:cannot|can't|may not|must not|is not allowed)/
@@ -383,6 +397,22 @@ business_rejected no :: asked not to|do not contact|not to be contacted|used up 
     |quarantin|prerequisite|double-booked|not accepted for|not accepted here|free minimum|minimum of
     |in the workshop|under repair & !cpu|memory
 business_rejected no :: before|earlier|previously|twice & /\\b(?:requested|issued|received|used|refunded|claimed|submitted|reported|paid|booked) (?:before|earlier|previously|twice)\\b/
+business_rejected no :: proof of|insurance|guarantor|guardian|collateral|vaccin|prescription|passport|<visa|id card
+    & <missing|<required|is needed|lacking|not on file
+business_rejected no :: must have|must hold|must own|must show|must present|must bring|must finish|must complete
+    |must accept|must return|must pay & <customer|<driver|<guest|<applicant|<patient|<passenger|<traveller|<employee
+    |<buyer|<seller|<renter|<tenant|<student|<member|<candidate|<you> & !<field|parameter|argument|header|column
+business_rejected no :: must & /\\bmust (?:first )?be (?:made|taken|\\w+ed)\\b/ & <customer|<guest|<booking|<card>|<invoice
+    |<vacation|<leave>|<vehicle|<loan|<ticket|<patient|<employee|<claim|<contract|<shipment|<parcel|<buyer|<order>
+    & !specified|provided|supplied|included|formatted|encoded|defined|separated|expressed|rounded|entered|passed
+    |prefixed|selected|based|filled|required|a number|must be set|<field|parameter
+business_rejected no :: too many & /\\btoo many (?:\\w+ ){0,2}(?:returns|orders|bookings|claims|complaints|loans|cancellations|no-shows|reservations|refunds|absences|rentals)\\b/
+business_rejected no :: for the|for a|for an|for this|for that & /\\btoo (?:large|high|low|small|old|young|heavy|big|short|long) for (?:the|a|an|this|that) (?!column|field|type|buffer|request|int|parameter|model|header|index|context)/
+business_rejected no :: ticket|<pass>|season pass|railcard|boarding pass & not valid on|not valid for|not valid in
+business_rejected no :: open period|closed period|accounting period|fiscal|in advance|<notice> & must|needed|<required
+    |at least|only
+business_rejected no :: <stock|inventory|<balance|on hand & negative
+business_rejected no :: cart is empty|basket is empty|cart has no|no items in the|temporarily closed|is closed for
 business_rejected no :: <max & /\\bmax(?:imum)?(?: of)? \\d+ \\w+ per (?:member|customer|person|guest|household|employee|patient|order|visit)/
 business_rejected no :: reserved|occupied|taken|booked & /\\b(?:is|are) (?:already )?(?:reserved|occupied|taken|booked)\\b/
     & !name|memory|keyword|<port|<word
@@ -490,6 +520,8 @@ transient maybe :: please try again|try again later|try again shortly|try again 
     |retry later|retry your request|temporarily|temporary|currently unavailable|currently down
     |is down|service unavailable|is unavailable|<busy|not ready|unavailable|unreachable|not reachable
     & !<invalid|<must|check your|incorrect|wrong|after fix|correct the|permanently|product|item
+    |restricted|suspended|blocked|<locked|disabled|security|unsupported|<format|denied|refused|declined|rejected
+    |expired|forbidden|with another|with a different|after topping
 transient maybe :: upstream error|bad gateway|internal server error from upstream
     |encountered an issue|leader|election|not primary|no instances available|no provider|can retry
     |please retry & !<invalid|<must

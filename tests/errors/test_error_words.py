@@ -109,3 +109,18 @@ def test_a_word_alone_is_never_retried(word: str) -> None:
         ErrorClass.TRANSIENT,
         ErrorClass.RATE_LIMITED,
     )
+
+
+# Sentences in which single words say the opposite of the whole: what must not be answered.
+MISLEADING = tomllib.loads((DATA / "misleading.toml").read_text("utf-8"))
+
+
+@pytest.mark.parametrize("kind", MISLEADING)
+def test_a_misleading_sentence_is_not_taken_for_what_would_do_harm(kind: str) -> None:
+    """A rule or a right is not handed to the model to work round, and nothing is repeated blindly."""
+    wrong = {
+        sentence: failure.error_class
+        for sentence in MISLEADING[kind]["sentences"]
+        if (failure := classify(said(sentence))).error_class not in MISLEADING[kind]["allowed"]
+    }
+    assert wrong == {}
