@@ -181,8 +181,10 @@ def _never_ran(
     stem_only = all(each.startswith("=") for each in claim.actions)
     if stem_only and not surely:
         return []
-    if claim.standing or (claim.reported and ledger.mentioned(claim)):
+    if claim.standing or ((claim.reported or claim.implicit) and ledger.mentioned(claim)):
         return []
+    if not _of_the_agent(claim, ledger):
+        return [finding("unverified", claim, "no call of the record is about this")]
     if surely and not ledger.opaque:
         return [finding("contradicted", claim, f"{_named(surely)} never ran")]
     if ledger.opaque:
@@ -192,15 +194,18 @@ def _never_ran(
         return [finding("contradicted", claim, why, ledger.executed)]
     if perhaps and not ledger.wrote:
         return [finding("contradicted", claim, f"{_named(perhaps)} never ran")]
-    if ledger.ran and not ledger.wrote and ledger.can_write and _of_the_agent(claim, ledger):
+    if ledger.ran and not ledger.wrote and ledger.can_write:
         why = "no call that changes anything succeeded"
         return [finding("contradicted", claim, why, ledger.writes)]
     return [finding("unverified", claim, "no call of the record is about this")]
 
 
 def _of_the_agent(claim: Claim, ledger: Ledger) -> bool:
-    """Tell whether a claim is certainly of a deed of the agent: it says so, or was asked for it."""
-    return not claim.reported or ledger.asked_for(claim)
+    """Tell whether a claim is of a deed of the agent: it says so, was asked for it, or has not read
+    of any other."""
+    if not claim.reported or not any(each.ok for each in ledger.ran):
+        return True
+    return not any(ledger.record.said) or ledger.asked_for(claim)
 
 
 def _named(tools: Sequence[str]) -> str:
@@ -240,10 +245,18 @@ def _test_runs(ledger: Ledger) -> list[Ran]:
     ]
 
 
+_TESTS_TOLD = re.compile(
+    r"\b\d+ pass|\btests? (?:pass|succe)|\ball (?:checks|tests)\b|\bsuccess|\bgreen\b|通过",
+    re.IGNORECASE,
+)
+"""What a report of a test run elsewhere says."""
+
+
 def _tests(claim: Claim, ledger: Ledger) -> list[Finding]:
     runs = _test_runs(ledger)
     if not runs:
-        return _no_test_ran(claim, ledger)
+        told = any(each.ok and _TESTS_TOLD.search(each.content[-4000:]) for each in ledger.ran)
+        return [] if told else _no_test_ran(claim, ledger)
     last = runs[-1]
     if not last.ok or TESTS_FAILED.search(last.content[-4000:]):
         return [finding("contradicted", claim, "the last run of the tests failed", [last])]

@@ -71,6 +71,7 @@ def _with_spans(sentence: Sentence, heads: list[Head]) -> list[Claim]:
                 verb=head.verb,
                 reported=head.reported,
                 standing=head.standing,
+                implicit=head.implicit,
                 after=after,
             )
         )

@@ -1,4 +1,3 @@
-# ruff: noqa: RUF001 - the punctuation of Chinese
 """Deeds that a Chinese sentence claims. Pure."""
 
 import re
@@ -12,35 +11,41 @@ from .claims_words import CHINESE
 _FUTURE_ZH = re.compile(
     r"将会|将要|会|准备|打算|计划|需要|可以|可|应该|应|建议|想要|想|要求|要|即将|待|正在|尝试|试图|等待|能够|能|帮您|帮你|希望|为了|用于|以便|如何|怎么|后再|前请|时请"
 )
-_FUTURE_JIANG = re.compile(r"(?<!已)(?<!已经)将(?![^，。]*?(?:了|完成|成功))")
 _DONE_ZH = re.compile(r"已经|已|成功|完成|完毕|好了|了|过|均|妥|到位|完$")
 _OTHERS_ZH = re.compile(
     r"(?:客户|用户|对方|您|你|他|她|他们|管理员|同事|系统|被客户|被用户|由\S{1,8}|被\S{1,6})(?:已经|已|自行|主动)?$"
 )
 _BY_OTHERS_ZH = re.compile(r"被(?:客户|用户|对方|管理员|系统|他|她|买家|卖家|您|你)")
 _FOR_YOU = re.compile(r"(?:为|给|帮|替|向)(?:您|你|大家|客户|用户)")
+_ADVERBS_ZH = re.compile(
+    "已经|已|现|成功|均|都|并|也|还|目前|刚刚|顺利|分别|一并|全部|同时|重新|自动|其中"
+)
 
 
 def deeds_in_chinese(sentence: Sentence) -> Iterator[Head]:
+    """Yield the deeds a Chinese sentence says were done; fragments in English count too."""
     for at, fragment in enumerate(sentence.fragments[: sentence.asserted]):
         taken: list[tuple[int, int]] = []
-        for word, action in CHINESE:
+        for word, _ in CHINESE:
             place = fragment.find(word)
             if place < 0 or any(start < place + len(word) and place < end for start, end in taken):
                 continue
             taken.append((place, place + len(word)))
             if _claimed_zh(fragment, place, place + len(word)):
-                same = tuple(each for each in (a for w, a in CHINESE if w == word) if each)
-                yield Head(at, same or (action,), word, _passive_zh(fragment, place), fragment)
+                same = tuple(other for each, other in CHINESE if each == word)
+                passive = _passive_zh(fragment, place)
+                implicit = not passive and "我" not in fragment[:place]
+                yield Head(at, same, word, passive, fragment, implicit=implicit)
         if not HAN.search(fragment):
             yield from deeds_in_english(Sentence(fragment, (fragment,), 1, False))
 
 
 def _passive_zh(fragment: str, place: int) -> bool:
-    return (
-        not re.search(r"我|为您|为你|帮您|帮你|本人", fragment[:place])
-        and "将" not in fragment[:place]
-    )
+    """Tell whether something stands before the verb that may be its object: 订单已取消."""
+    before = fragment[:place]
+    if re.search(r"我|本人|将|把", before) or _FOR_YOU.search(before):
+        return False
+    return _ADVERBS_ZH.sub("", before).strip() != ""
 
 
 def _claimed_zh(fragment: str, start: int, end: int) -> bool:

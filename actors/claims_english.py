@@ -75,11 +75,17 @@ _JOINED = re.compile(
     r"organi[sz]ation|role|list of members|repository|admins?)\b",
     re.IGNORECASE,
 )
+_NOW = re.compile(
+    r"\bnow (?:runs?|has|have|uses?|points?|listens?|shows?|contains?|returns?|works?|responds?)\b",
+    re.IGNORECASE,
+)
+"""How a thing is after a change: only a change that was tried in vain speaks against it."""
 _LIVE = re.compile(r"\b(?:is|are) (?:now )?(?:live|up and running) (?:on|in)\b", re.IGNORECASE)
 _IRREGULAR_OTHER = words("failed based given used needed required expected called named")
 
 
 def deeds_in_english(sentence: Sentence) -> Iterator[Head]:
+    """Yield the deeds an English sentence says were done."""
     status: bool | None = None  # of the verb before, whose auxiliary the next may share
     for at, fragment in enumerate(sentence.fragments[: sentence.asserted]):
         tokens = _TOKEN.findall(fragment)
@@ -145,19 +151,31 @@ def _passive_or_headline(
 ) -> bool:
     aux = next((each for each in reversed(left[-3:]) if each in _AUX_PASSIVE | _AUX_PERFECT), None)
     if aux in _AUX_PASSIVE:
-        return True
+        return lower[i] not in _REFUSALS
     if aux in _AUX_PERFECT or _OTHERS & set(left):
         return False
     return _ends_headline(left, lower[i + 1 :])
 
 
+_REFUSALS = words("rejected declined")
+"""What the other side did, where something was done so."""
+
+
 def _ends_headline(left: list[str], right: list[str]) -> bool:
     """Whether these are the words of a headline: "Order placed", "old.log deleted"."""
+    if right and right[0].isalpha() and right[0] not in _AFTER_HEADLINE:
+        return False  # it has an object: "release 2.1 added dark mode"
     if not left or len(left) > 9 or any(FINITE.fullmatch(each) for each in (*left, *right)):
         return False
     return any(each.strip(":") in OBJECT_NOUNS for each in left[-4:]) or left[-1] in _EXTENSIONS
 
 
+_AFTER_HEADLINE = words(
+    """
+    to with at on in for from by as via and into onto under through successfully now today again
+    after before without within correctly twice once only per too also accordingly
+    """
+)
 _EXTENSIONS = words("py js ts md txt log csv json yaml yml toml html css sh sql pdf xlsx")
 
 
@@ -169,13 +187,14 @@ def _head(at: int, tokens: list[str], i: int, fragment: str) -> Head:
     passive = not agent and any(each in _AUX_PASSIVE for each in left)
     reported = passive or (not agent and _REPORTED.search(fragment) is not None)
     after = fragment[fragment.lower().find(word) + len(word) :]
+    implicit = not left
     noun = _noun_of(word, tokens)
     if noun is not None:
-        return Head(at, (noun,), word, reported, after)
+        return Head(at, (noun,), word, reported, after, implicit=implicit)
     if _JOINED.search(fragment):
         actions = (*actions, "grant")
     standing = passive and not {"was", "were", "been", "got", "now"} & set(left)
-    return Head(at, actions, word, reported, after, standing)
+    return Head(at, actions, word, reported, after, standing, implicit)
 
 
 def _noun_of(word: str, tokens: list[str]) -> str | None:
@@ -238,5 +257,7 @@ def _other_forms(at: int, fragment: str) -> Iterator[Head]:
         if action is not None and not ACTIONS[action].looks:
             yield Head(at, (action,), nominal[1].lower(), True, fragment[nominal.end() :])
             return
-    if _LIVE.search(fragment):
+    if _NOW.search(fragment):
+        yield Head(at, ("update",), "now", True, fragment, standing=True)
+    elif _LIVE.search(fragment):
         yield Head(at, ("deploy", "post"), "live", True, fragment)

@@ -21,6 +21,7 @@ class Claim(Struct, frozen=True, kw_only=True):
         verb: the word itself, in its base form where it is in no table.
         text: the words of the claim, up to the next one.
         reported: it may tell of what others did: a passive without a doer.
+        implicit: nobody is named who did it: "Added dark mode".
         standing: it may tell of what is so in general: "errors are logged".
         after: the words behind the verb, where its object usually is.
         value: a value the deed is said to have led to; of structured claims only.
@@ -33,6 +34,7 @@ class Claim(Struct, frozen=True, kw_only=True):
     verb: str = ""
     reported: bool = False
     standing: bool = False
+    implicit: bool = False
     after: str = ""
     value: str = ""
     tool: str = ""
@@ -47,6 +49,7 @@ class Head(NamedTuple):
     reported: bool
     after: str
     standing: bool = False
+    implicit: bool = False
 
 
 NEGATED = re.compile(

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from .claims_made import MODALS, NEGATED, Claim
 from .claims_text import Sentence, subordinate
-from .claims_words import ACTIONS
+from .claims_words import ACTIONS, CHINESE
 
 _TESTS = re.compile(
     r"\b(?:tests?|test suite|suite|checks|ci|pipeline|specs?)\b[\w\s]{0,30}?(?<!not )(?:\bpass(?:es|ed|ing)?\b|"
@@ -63,6 +63,8 @@ _COULD_NOT = re.compile(
 
 def failures_claimed(sentence: Sentence) -> Iterator[Claim]:
     """A deed said to have been tried, and to have failed on the other side."""
+    if sentence.chinese:
+        yield from _failures_in_chinese(sentence)
     could_not = _COULD_NOT.search(sentence.text)
     if could_not is None or sentence.asserted < len(sentence.fragments):
         return
@@ -71,3 +73,22 @@ def failures_claimed(sentence: Sentence) -> Iterator[Claim]:
     word = could_not[1].lower()
     actions = tuple(each.name for each in ACTIONS.values() if word in each.tools and each.specific)
     yield Claim(kind="failure", text=sentence.text, actions=actions or (f"={word}",), verb=word)
+
+
+_FAILED_ZH = re.compile(r"^(?:了)?(?:失败|未成功|不成功|出错|被拒)")
+_CAUSE_ZH = re.compile("返回|错误|超时|拒绝|异常|因为|由于|不可用|无响应|报错|宕机")
+
+
+def _failures_in_chinese(sentence: Sentence) -> Iterator[Claim]:
+    """A deed said to have failed, with a cause on the other side: 发送失败, 服务器返回错误."""
+    if sentence.asserted < len(sentence.fragments):
+        return
+    for word, action in CHINESE:
+        place = sentence.text.find(word)
+        if place < 0 or not ACTIONS[action].specific:
+            continue
+        rest = sentence.text[place + len(word) :]
+        failed = _FAILED_ZH.match(rest)
+        if failed is not None and _CAUSE_ZH.search(rest[failed.end() :]):
+            yield Claim(kind="failure", text=sentence.text, actions=(action,), verb=word)
+            return

@@ -6,6 +6,7 @@ in another unit, as a percentage, a count, a sum, a difference. When in doubt it
 false alarm costs a model request and, in the end, a person's time.
 """
 
+import datetime
 import math
 import re
 from bisect import bisect_left
@@ -23,6 +24,8 @@ RESULTS_MAX = 200
 """Results, the newest, of which counts and sums are worked out."""
 NUMBERS_MAX = 20_000
 """Different numbers of the sources that are remembered."""
+SPANS_MAX = 40
+"""Times of day, and dates, of which the distances are worked out."""
 TWICE_PAIRED_MAX = 10
 """Numbers of which sums and differences are tried as a price: times another."""
 PAIRED_MAX = 60
@@ -33,7 +36,7 @@ _COMPUTED = re.compile(
     r"increase[ds]?|decrease[ds]?|gr[eo]w\w*|rose|risen|fell|fallen|drop\w*|change[ds]?|average|mean|"
     r"median|ratio|profit|margin|net|gross|times|twice|double|half|discount|save[ds]?|more|fewer|less|"
     r"\w+er (?:by|than)|minus|plus|compared|growth|duration|elapsed)\b|\d (?:out )?of (?:the )?\d|[%％+=×]|"
-    r"合计|总|共|剩|差|增|减|平均|占|率|余|折|涨|跌|倍|用时|耗时|节省",
+    r"合计|总|共|剩|差|增|减|平均|占|率|余|折|涨|跌|倍|用时|耗时|节省|便宜|贵|高出|低于|多出|少了|相差|比",
     re.IGNORECASE,
 )
 _LATER = re.compile(
@@ -62,6 +65,7 @@ class Sources:
         self._known: list[float] | None = None
         self._derived: set[float] | None = None
         self._paired: list[float] | None = None
+        self._spans: set[float] | None = None
 
     def supports(self, value: Value, statement: str) -> bool:
         """Tell whether a value of a statement occurs here, or can be worked out."""
@@ -130,9 +134,24 @@ class Sources:
             return True
         if value.number == int(value.number) and value.number in self._counts(statement):
             return True
+        if value.number in self._between():
+            return True
         if not _COMPUTED.search(value.sentence):
             return False
         return any(_near(self._pairs(), each, value) for each in wanted)
+
+    def _between(self) -> set[float]:
+        """Minutes and hours between times of day, days and weeks between dates."""
+        if self._spans is None:
+            minutes = [int(hit[1]) * 60 + int(hit[2]) for hit in CLOCK.finditer(self._whole)]
+            days = [_ordinal(*each) for each in dates_in(self._whole)]
+            self._spans = {
+                abs(one - other) / unit
+                for told, unit in ((minutes, 1), (minutes, 60), (days, 1), (days, 7))
+                for one in told[:SPANS_MAX]
+                for other in told[:SPANS_MAX]
+            }
+        return self._spans
 
     def _counts(self, statement: str) -> set[float]:
         """Counts of lines and parts of results, and of points the statement itself lists."""
@@ -158,6 +177,11 @@ class Sources:
                 found |= {a * b for a in {*pairs_of(several)} for b in several}
             self._paired = sorted(found)
         return self._paired
+
+
+def _ordinal(year: int, month: int, day: int) -> int:
+    """Return the number of a day; of one in no calendar, near enough."""
+    return datetime.date(year or 2000, month, min(max(day, 1), 28)).toordinal() + max(0, day - 28)
 
 
 def _stands_in(number: str, text: str) -> bool:

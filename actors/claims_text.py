@@ -28,7 +28,9 @@ _PLAN_HEADING = re.compile(
     re.IGNORECASE,
 )
 _DRAFT = re.compile(
-    r"(?:\bdraft\b|\btemplate\b|\bhere(?: is|'s) (?:the|a|your|my) (?:e-?mail|message|letter|text|reply|post|"
+    r"(?:\bdraft\b|\b(?:rewritten|revised|polished|shortened|translated|reworded|proposed|suggested|"
+    r"edited|corrected|improved) (?:\w+ )?(?:version|intro\w*|text|paragraph|e-?mail|message|letter|wording|"
+    r"article|abstract|post|summary)\b|\btemplate\b|\bhere(?: is|'s) (?:the|a|your|my) (?:e-?mail|message|letter|text|reply|post|"
     r"announcement|note|wording)|草稿|文案|模板|示例)[^.。\n]{0,60}[:：]\s*$",
     re.IGNORECASE,
 )
