@@ -89,14 +89,11 @@ async def _commit(store: Store, post: Post) -> None:
 
 async def _wait(store: Store, given: Given, wait_s: float) -> Given:
     """Return what has become of a decision, at the latest after so many seconds."""
-    session_id, about = given.post.session_id, given.post.about
-    waiting = True
-    with anyio.move_on_after(wait_s):
-        while waiting:
-            posts = await store.posts(PostQuery(session_id=session_id))
-            waiting = any(each.post.about == about for each in posts)
-            if waiting:
-                await anyio.sleep(LOOK_S)
+    give_up_at = anyio.current_time() + wait_s
+    while waiting := await _waits(store, given.post):
+        if anyio.current_time() >= give_up_at:
+            break
+        await anyio.sleep(LOOK_S)
     problem = None if waiting else await _problem(store, given.post)
     return Given(
         post=given.post,
@@ -106,6 +103,11 @@ async def _wait(store: Store, given: Given, wait_s: float) -> Given:
         applied=not waiting,
         problem=problem,
     )
+
+
+async def _waits(store: Store, post: Post) -> bool:
+    posts = await store.posts(PostQuery(session_id=post.session_id))
+    return any(each.post.about == post.about for each in posts)
 
 
 async def _problem(store: Store, post: Post) -> str | None:
