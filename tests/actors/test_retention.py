@@ -1,15 +1,18 @@
 """What is kept of an ended session: the conversation always, and the last checkpoints exactly."""
 
+import msgspec
 import pytest
 
 from ukemi.actors.inspection import checkpoint_at, entries_of, fold
 from ukemi.actors.retention import ROWS_MIN, retain
 from ukemi.stores.base import Facts, Head, Row, StoredSession
+from ukemi.stores.decisions import Resolve
 from ukemi.stores.records import (
     RECORD_VERSION,
     Answered,
     Booked,
     CallState,
+    Decided,
     Ended,
     Intended,
     JournalEntry,
@@ -19,6 +22,7 @@ from ukemi.stores.records import (
     Said,
     Spent,
     ToolCall,
+    decode_row,
     encode_row,
 )
 
@@ -121,3 +125,16 @@ def test_there_is_nothing_to_do_for_short_sessions_or_without_a_limit() -> None:
     assert retain(short, 10) is None
     assert retain(stored(), None) is None
     assert retain(stored(), STEPS) is None
+
+
+def test_what_was_decided_stays_known() -> None:
+    """A question asked again must get the next number, or its decision would be refused."""
+    session = stored()
+    decided = Decided(f"call {DOUBTFUL + 1}.0#1", Resolve("done", (DOUBTFUL + 1, 0)), 7, "ann")
+    at = 2 * DOUBTFUL
+    with_it = encode_row([*decode_row(session.rows[at].body), decided])
+    session.rows[at] = msgspec.structs.replace(session.rows[at], body=with_it)
+    rewrite = retain(session, 10)
+    assert rewrite is not None
+    entries = [entry for row in rewrite.rows for entry in decode_row(row.body)]
+    assert fold("s", entries).decided == {f"call {DOUBTFUL + 1}.0": decided}
