@@ -12,15 +12,15 @@ from .danger_paths import PathGlobs, glob_pattern
 from .risks import CATEGORIES, DangerCategories, Decision
 
 _PROTECTED = (
-    *("**/.env", "**/.env.*", "!**/.env.example", "!**/.env.sample", "!**/.env.template"),
+    *("**/.env", "**/.env.*", "!**/.env*.example", "!**/.env*.sample", "!**/.env*.template"),
     *("**/.git", "**/.git/**", ".github/workflows/**", ".gitlab-ci.yml", ".circleci/**"),
     *("**/.ssh/**", "**/.aws/**", "**/.kube/**", "**/.gnupg/**", "**/.netrc", "**/.npmrc"),
     *("**/.pypirc", "**/authorized_keys", "**/*.pem", "**/*.key", "**/id_rsa", "**/id_ed25519"),
 )
 _SENSITIVE = (
-    *("**/.env", "**/.env.*", "**/*.env", "!**/.env.example", "!**/.env.sample"),
+    *("**/.env", "**/.env.*", "**/*.env", "!**/.env*.example", "!**/.env*.sample"),
     *(
-        "!**/.env.template",
+        "!**/.env*.template",
         "**/.ssh/**",
         "!**/*.pub",
         "!**/known_hosts",

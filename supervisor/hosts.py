@@ -22,7 +22,14 @@ _METADATA = frozenset(
     )
 )
 _LOCAL_NAMES = ("localhost", "*.localhost", "*.local", "host.docker.internal", "0.0.0.0", "::")
-_URL = re.compile(r"\b[a-zA-Z][a-zA-Z0-9+.-]{0,20}://[^\s\"'<>`|;)}\]]+")
+_PRIVATE = tuple(
+    ipaddress.ip_network(each)
+    for each in (
+        *("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "100.64.0.0/10", "169.254.0.0/16"),
+        *("fc00::/7", "fe80::/10"),
+    )
+)
+_URL = re.compile(r"\b[a-zA-Z][a-zA-Z0-9+.-]{0,20}://(?:\[[^\s\]]*\])?[^\s\"'<>`|;)}\]]*")
 _NUMERIC = re.compile(r"(?:0[xX][0-9a-fA-F]+|\d+)(?:\.(?:0[xX][0-9a-fA-F]+|\d+)){0,3}")
 
 
@@ -111,7 +118,9 @@ def _reach(name: str, number: ipaddress.IPv4Address | ipaddress.IPv6Address | No
         return Reach.PUBLIC if "." in name else Reach.PRIVATE
     if number.is_loopback:
         return Reach.LOCAL
-    return Reach.PRIVATE if number.is_private or number.is_link_local else Reach.PUBLIC
+    # Not `is_private`, which takes addresses of examples for such ones, and changes with versions.
+    own = any(number in each for each in _PRIVATE if each.version == number.version)
+    return Reach.PRIVATE if own else Reach.PUBLIC
 
 
 def _disguise(name: str, plain: str, written: str, userinfo: str) -> str:

@@ -1,6 +1,7 @@
 """One program of a command line with what it gets, and what its paths and hosts put at risk. Pure."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from fnmatch import fnmatchcase
 
 from msgspec import Struct
 
@@ -12,7 +13,7 @@ from .shell_expand import Field
 SYSTEM_FOLDERS = ("/bin", "/sbin", "/usr/bin", "/usr/sbin", "/usr/local/bin", "/opt/homebrew/bin")
 _SETTINGS = ("/etc", "/boot", "/proc", "/sys", "/lib", "/usr/lib", "/root", "/Library")
 # What a wildcard may stand for, where the plain text of a word is no sensitive path.
-_EXAMPLES = (".env", ".ssh/id_rsa", "id_rsa", "credentials", ".netrc", "shadow", "secrets.json")
+_EXAMPLES = (".env", ".ssh", "id_rsa", "credentials", ".netrc", "shadow", "secrets.json")
 
 
 class Limits(Struct, frozen=True, kw_only=True):
@@ -204,12 +205,10 @@ def is_sensitive(limits: Limits, place: Place, *, globs: bool = False) -> bool:
     folder, _, name = place.path.rpartition("/")
     if not globs or name.strip("*?") in ("", "."):
         return globs and name == ".*"
-    pattern = PathGlobs((f"**/{name}",))
     # A wildcard at the start does not stand for a dot.
     fitting = (each for each in _EXAMPLES if not each.startswith(".") or name.startswith("."))
     return any(
-        pattern.match(Place(Where.OUTSIDE, f"{folder}/{each}"))
-        and limits.sensitive.match(Place(Where.OUTSIDE, f"{folder}/{each}"))
+        fnmatchcase(each, name) and limits.sensitive.match(Place(Where.OUTSIDE, f"{folder}/{each}"))
         for each in fitting
     )
 
@@ -251,7 +250,7 @@ def asks_host(host: Host, trusted: tuple[str, ...]) -> Iterator[Risk]:
         yield Risk("credentials", f"asks {host.name}, which gives out the machine's credentials")
     elif host.disguised:
         yield Risk("network", f"talks to {host.name}: {host.disguised}")
-    elif host.by_number and host.reach is Reach.PUBLIC and not host.is_one_of(trusted):
+    elif host.by_number and host.reach is not Reach.LOCAL and not host.is_one_of(trusted):
         yield Risk("network", f"talks to {host.name}, a machine without a name")
 
 

@@ -1,7 +1,7 @@
 """Shells and interpreters: what they run, and whether that can be read. Pure."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from .danger_paths import UNKNOWN, Where
 from .risks import Risk
@@ -12,8 +12,21 @@ from .shell_python import python_risks
 # Names of scripts and targets that do more than build and test.
 RELEASING = re.compile(
     r"(?:^|[_/:.-])(?:deploy|release|publish|push|upload|ship|prod|production|migrate|rollback|destroy|drop|purge"
-    r"|uninstall|install|nuke|wipe|reset|delete|provision|teardown)(?:[_.:-]|$)"
+    r"|uninstall|install|flush|downgrade|nuke|wipe|reset|delete|provision|teardown)(?:[_.:-]|$)"
 )
+
+
+def is_releasing(word: str) -> bool:
+    """Tell whether a word of a command is called like something that changes more than files."""
+    return not word.startswith("-") and "/" not in word and RELEASING.search(word) is not None
+
+
+def task_risks(words: Iterable[Field]) -> Iterator[Risk]:
+    """What the words behind a script's name say that it shall do."""
+    for each in words:
+        if is_releasing(each.text):
+            yield Risk("publish", f"has a script do {each.shown}, which may change more than files")
+            return
 
 
 def script_risks(scope: Scope, path: Field, what: str = "script") -> Iterator[Risk]:
@@ -53,6 +66,7 @@ def _shell(call: Call, scope: Scope) -> Iterator[Finding]:
     script = words[1:] if words and words[0].text in ("-", "--") else words
     if script:
         yield from _script_file(scope, script[0])
+        yield from task_risks(script[1:])
     else:
         yield from _standard_input(call)
 
@@ -133,6 +147,7 @@ def _python(call: Call, scope: Scope) -> Iterator[Finding]:
             return
     if words and words[0].text != "-":
         yield from script_risks(scope, words[0])
+        yield from task_risks(words[1:])
     elif call.given is not None:
         yield from _python_code(Field(call.given))
     elif words or call.piped:
@@ -191,6 +206,7 @@ def _interpreter(inline: tuple[str, ...], language: str) -> Handler:
                 continue
             if text not in ("run", "test"):
                 yield from script_risks(scope, each)
+                yield from task_risks(call.arguments[at + 1 :])
                 return
         if call.piped or call.given is not None:
             yield Risk("code", f"runs {language} code that is not read")
@@ -202,6 +218,9 @@ _SAFE_CODE = re.compile(
     r"(?:console\.log|print|puts|p|echo|say)\s*\(?"
     r"(?:[\w\s.+*/%-]|\"[^\"$`\\]*\"|'[^'$`\\]*')*\)?;?"
 )
+_SAFE_FILTER = re.compile(
+    r"s(?P<by>[/|#,])(?:(?!(?P=by)).)*(?P=by)(?:(?!(?P=by)|[$@]\{).)*(?P=by)[gimsx]*;?|print(?: if /[^/{(]*/i?)?;?"
+)
 _SAFE_NAMES = frozenset(
     """console log print puts p echo say process version versions platform arch node v8 Math PI E RUBY_VERSION PHP_VERSION
     PHP_OS true false null nil argv cwd memoryUsage""".split()  # noqa: SIM905 - a table
@@ -209,7 +228,9 @@ _SAFE_NAMES = frozenset(
 
 
 def _only_prints(code: str) -> bool:
-    """Tell whether code is one print of numbers, texts and names that are known to be harmless."""
+    """Tell whether code is one print of what is known to be harmless, or one ``s///`` without code."""
+    if _SAFE_FILTER.fullmatch(code.strip()) and "(?{" not in code and "(??{" not in code:
+        return True
     if not _SAFE_CODE.fullmatch(code.strip()):
         return False
     bare = re.sub(r"\"[^\"]*\"|'[^']*'", "", code)

@@ -25,7 +25,7 @@ _PLAIN_OUTPUT = frozenset(
     ("date", "nproc", "id", "whoami", "hostname", "uname", "basename", "uuidgen", "wc", "arch")
 )
 _GIT_NAMES = (("git", "rev-parse"), ("git", "describe"))
-_NUMBERS = frozenset("?#$!") | {"RANDOM", "SECONDS", "LINENO", "UID", "EUID", "PPID"}
+_NUMBERS = frozenset("?#$") | {"RANDOM", "SECONDS", "LINENO", "UID", "EUID", "PPID"}
 
 
 class Field(Struct, frozen=True):
@@ -112,6 +112,9 @@ def _braces(text: str) -> Iterator[str]:
 
 def _variable(part: Variable, names: Names) -> Iterator[Field]:
     splits = not part.quoted or part.name in ("@", "*")
+    if part.name == "!":
+        yield Field("%1")  # the job that was started last, by its number
+        return
     if part.operator in ("((", "#") or part.name in _NUMBERS:
         yield Field("0")
         return

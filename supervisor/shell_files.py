@@ -6,6 +6,7 @@ from itertools import pairwise
 
 from .danger_paths import UNKNOWN, Where
 from .risks import Risk
+from .sensitive import names_secret
 from .shell_calls import (
     Call,
     Finding,
@@ -332,8 +333,12 @@ def _grep(call: Call, scope: Scope) -> Iterator[Finding]:
     for path in given.of("-f", "--file"):
         yield from reads(scope, path)
     named = given.of("-e", "--regexp", "-f", "--file") or given.has("--files")
+    patterns = given.of("-e", "--regexp") or given.operands[:1]
     for path in given.operands if named else given.operands[1:]:
         yield from reads(scope, path)
+        outside = any(each.where is Where.OUTSIDE for each in scope.places(path.text))
+        if outside and any(names_secret(each.text) for each in patterns):
+            yield Risk("credentials", f"looks for secrets in {path.shown}")
 
 
 def _split(call: Call, scope: Scope) -> Iterator[Finding]:
@@ -354,6 +359,8 @@ def _patch(call: Call, scope: Scope) -> Iterator[Finding]:
 def _reader(call: Call, scope: Scope) -> Iterator[Finding]:
     """A program that only reads: every word of it may be a path."""
     for each in call.arguments:
+        if re.match(r"\+.*[!|]|-P|--pager", each.text) and call.program in _PAGERS:
+            yield Risk("code", f"has {call.program} run a program")
         text = each.text.partition("=")[2] if each.text.startswith("-") else each.text
         if text:
             yield from reads(scope, Field(text, each.globs))
@@ -366,8 +373,9 @@ def _nothing(call: Call, scope: Scope) -> Iterator[Finding]:
     yield from ()
 
 
+_PAGERS = frozenset(("less", "more", "man", "bat", "batcat", "most"))
 _READERS = """
-    cat tac head tail less more nl wc cut tr uniq rev fold fmt column comm join paste diff cmp md5sum sha1sum
+    cat tac head tail less more most man nl wc cut tr uniq rev fold fmt column comm join paste diff cmp md5sum sha1sum
     sha224sum sha256sum sha384sum sha512sum shasum cksum b2sum sum base64 base32 xxd od hexdump hd strings jq
     zcat zless zgrep bzcat xzcat bat batcat colordiff sdiff tsort expand unexpand iconv look csvcut csvlook
     csvstat xmllint pdftotext pr cloc tokei scc readelf objdump nm ldd size exiftool identify mediainfo
@@ -375,10 +383,12 @@ _READERS = """
 _HARMLESS = """
     ls ll la dir vdir tree du df stat file test [ [[ pwd cd echo printf true false : expr seq date cal sleep
     usleep wait whoami id groups uname arch uptime free ps top pgrep pidof which type whereis
-    whatis man info help apropos basename dirname realpath readlink factor bc dc numfmt tput clear reset
+    whatis info help apropos basename dirname realpath readlink factor bc dc numfmt tput clear reset
     return exit break continue shift read local readonly getopts umask ulimit times jobs fg bg hash set lscpu
     lsblk lsof lsusb lspci nproc vmstat iostat getconf locale tty stty w who last sw_vers lsb_release pushd
     popd dirs let locate mdfind vm_stat mktemp getent logname users shopt unset disown cksum sync
+    uuidgen yes pstree lsattr getfacl namei pathchk blkid sensors nvidia-smi rocm-smi fc-list ipcs mlr xsv
+    dpkg-query tig delta ctags cscope gtags units primes spell aspell hunspell
     eza exa neofetch figlet cowsay fortune tldr zipinfo
 """
 _PACKERS = "gzip gunzip bzip2 bunzip2 xz unxz zstd unzstd lz4 dos2unix unix2dos"

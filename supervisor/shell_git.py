@@ -73,7 +73,7 @@ _GIT = {
     "config": (
         (r" (?:--global|--system) (?!--?(?:get|list|l\b))", "config", "changes git's settings"),
         (
-            r" (?:core\.(?:hookspath|sshcommand|fsmonitor|editor|pager)|alias\.|credential\.|url\.|filter\.|diff\.\S*command|http\.)\S* \S",
+            r" (?i:core\.(?:hookspath|sshcommand|fsmonitor|editor|pager)|alias\.|credential\.|url\.|filter\.|diff\.\S*command|http\.)\S* \S",
             "config",
             "changes what git runs",
         ),

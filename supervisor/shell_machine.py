@@ -45,7 +45,9 @@ def _risk(category: str, words: str) -> Handler:
 
 
 def _kill(call: Call, scope: Scope) -> Iterator[Finding]:
-    if not any(each.text in ("-l", "-L", "-0") for each in call.arguments[:1]):
+    words = [each.text for each in call.arguments if not each.text.startswith("-")]
+    own_jobs = bool(words) and all(re.fullmatch(r"%\d+", each) for each in words)
+    if not own_jobs and not any(each.text in ("-l", "-L", "-0") for each in call.arguments[:1]):
         yield Risk("system", f"ends processes with {call.program}")
 
 

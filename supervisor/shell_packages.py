@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from .danger_paths import Where
 from .risks import Risk
 from .shell_calls import Call, Finding, Handler, Runs, Scope, options, writes
-from .shell_code import RELEASING
+from .shell_code import RELEASING, is_releasing
 from .shell_expand import Field
 from .shell_subcommands import by_table, named, words_of
 from .shell_tables import VERBS
@@ -22,7 +22,7 @@ def _packages(call: Call, scope: Scope) -> Iterator[Finding]:
     flags = {each.text for each in call.arguments}
     if asks:
         return
-    if flags & {"-g", "--global", "--location=global"}:
+    if flags & {"-g", "--global", "--location=global"} or verb == "global":
         yield Risk("install", f"changes programs of the machine ({named(call, words[:2])})")
     elif verb in ("install", "i", "add", "in", "isntall") and len(words) > 1:
         yield Risk("install", f"installs {', '.join(each.shown for each in words[1:])}")
@@ -172,43 +172,17 @@ def _builds(call: Call, scope: Scope) -> Iterator[Finding]:
         if _OUT.fullmatch(name):
             following = call.arguments[at + 1] if at + 1 < len(call.arguments) else Field("")
             yield from writes(scope, Field(value) if equals else following)
-        elif not name.startswith("-") and RELEASING.search(name) and call.program in _TASKS:
+        elif call.program in _TASKS and is_releasing(name):
             yield Risk("publish", f"runs the task {each.shown}")
         elif name.startswith(("/", "~")) and call.program in _CHANGERS:
             yield from writes(scope, each, "changes")
 
 
 _TASKS = frozenset(
-    [
-        "rake",
-        "invoke",
-        "inv",
-        "fab",
-        "just",
-        "task",
-        "nox",
-        "tox",
-        "gulp",
-        "grunt",
-        "nx",
-        "turbo",
-        "lerna",
-        "fastlane",
-    ]
+    """rake invoke inv fab just task nox tox gulp grunt nx turbo lerna fastlane rails artisan django-admin alembic flask celery""".split()  # noqa: SIM905 - a table
 )
 _CHANGERS = frozenset(
-    [
-        "black",
-        "isort",
-        "autopep8",
-        "yapf",
-        "ruff",
-        "prettier",
-        "gofmt",
-        "rustfmt",
-        "shfmt",
-        "pyupgrade",
-    ]
+    """black isort autopep8 yapf ruff prettier gofmt rustfmt shfmt pyupgrade""".split()  # noqa: SIM905 - a table
 )
 _DEV = """
     pytest py.test tox nox ruff black isort autopep8 yapf flake8 pylint pyflakes pycodestyle pydocstyle mypy pyright

@@ -26,7 +26,7 @@ from .shell_calls import (
     reads,
     writes,
 )
-from .shell_code import CODE, script_risks
+from .shell_code import CODE, script_risks, task_risks
 from .shell_databases import DATABASES
 from .shell_expand import Field, expand
 from .shell_files import FILES
@@ -141,7 +141,8 @@ class _Walk:
                 program = self._simple(command, tuple(upstream), listed)
                 listed = self._listed(command, program, listed)
             if not alone:
-                self._directories = saved
+                # In some shells the last command of a pipeline runs in the shell itself.
+                self._directories = _first((*saved, *self._directories))
             upstream.append(program)
         self._environment(pipeline, upstream)
 
@@ -192,11 +193,11 @@ class _Walk:
         for word in words_of(command):
             self._inner_scripts(word)
         scope = self._scope()
-        for name, word in command.assignments:
-            for value in expand(word, self._found.names):
-                self._add(variable_risks(scope, name, value), command.source)
         words = self._fields(command.words)
         program = posixpath.basename(words[0].text) if words else ""
+        for name, word in command.assignments if program != "read" else ():
+            for value in expand(word, self._found.names):
+                self._add(variable_risks(scope, name, value), command.source)
         self._secrets(command, program)
         given = None
         for redirect in command.redirects:
@@ -249,7 +250,8 @@ class _Walk:
         parts = (part for word in command.words for part in parts_in(word))
         names = dict.fromkeys(part.name for part in parts if isinstance(part, Variable))
         for name in names if program not in ("[", "[[", "test") else ():
-            if name.isupper() and names_secret(name) and name not in self._found.names:
+            known = name in self._found.names or name in ("PWD", "OLDPWD")
+            if name.isupper() and names_secret(name) and not known:
                 words = f"uses {name}, which is called like a secret"
                 self._add([Risk("credentials", words)], command.source)
 
@@ -311,12 +313,19 @@ class _Walk:
                     self._add([found], call.source)
                 case RunsText(text):
                     self.text(text, depth + 1)
+                case Runs(()):
+                    self._add([Risk("unclear", "runs a program that is not named")], call.source)
                 case Runs(words):
                     inner = msgspec.structs.replace(call, arguments=words[1:])
                     self._call(words[0], inner, scope, depth + 1)
 
     def _findings(self, call: Call, scope: Scope) -> Iterator[Finding]:
         handler = HANDLERS.get(call.program)
+        if handler is None and [each.text for each in call.arguments] in (
+            ["--version"],
+            ["--help"],
+        ):
+            return
         if handler is None:
             yield Risk("unclear", f"runs {call.program}, a program that is not known here")
         else:
@@ -339,9 +348,10 @@ class _Walk:
             own_tool = place.where is Where.INSIDE and folder.endswith(("/bin", "/.bin"))
             if folder in SYSTEM_FOLDERS or (own_tool and _plain_name(name) in HANDLERS):
                 return _plain_name(name)
-            if place.where is Where.INSIDE and name in ("gradlew", "mvnw", "manage.py"):
-                return {"manage.py": None}.get(name, name)
+            if place.where is Where.INSIDE and name in ("gradlew", "mvnw"):
+                return name
         self._add(script_risks(scope, program), call.source)
+        self._add(task_risks(call.arguments), call.source)
         return None
 
     def _download(self, call: Call) -> None:

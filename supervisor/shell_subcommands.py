@@ -57,7 +57,8 @@ def words_of(call: Call) -> tuple[tuple[Field, ...], bool]:
 def by_table(call: Call, scope: Scope) -> Iterator[Finding]:
     words, asks = words_of(call)
     known = VERBS[call.program]
-    if asks or (not words and call.program not in ("yarn", "bun")):
+    every = known.get("*")
+    if asks or not call.arguments or (not words and (every is None or every.category == "ok")):
         return
     for count in (3, 2, 1):
         verb = known.get(" ".join(each.text for each in words[:count]))
@@ -65,7 +66,6 @@ def by_table(call: Call, scope: Scope) -> Iterator[Finding]:
             if verb.category != "ok":
                 yield Risk(verb.category, f"{verb.words} ({named(call, words[:count])})")
             return
-    every = known.get("*")
     if every is None:
         yield Risk("unclear", f"runs {named(call, words[:2])}, which is not known here")
     elif every.category != "ok":

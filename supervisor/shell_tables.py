@@ -177,6 +177,16 @@ gradle,gradlew,mvn,mvnw,ant,sbt,lein,bazel,buck,pants | publish | publishes what
     publish deploy release upload uploadArchives publishToMavenLocal release:perform
     deploy:deploy-file release:prepare
 gradle,gradlew,mvn,mvnw,ant,sbt,lein,bazel,buck,pants | ok | | *
+jupyter | ok | | nbconvert kernelspec troubleshoot execute trust migrate
+jupyter | network | opens a server for other machines | notebook lab server console
+nvm,pyenv,rbenv,nodenv,asdf,mise,sdk,volta,fnm | ok | | list ls ls-remote versions version current which
+    use local shell install-list alias default
+nvm,pyenv,rbenv,nodenv,asdf,mise,sdk,volta,fnm | install | installs programs | install uninstall global add
+    plugin update
+prisma,sequelize,knex,typeorm,drizzle-kit | ok | | generate validate format init status
+prisma,sequelize,knex,typeorm,drizzle-kit | config | changes a database | *
+adb | ok | | devices logcat version help
+adb | system | controls another device | *
 mkdocs,hugo,jekyll | publish | publishes a site | gh-deploy deploy
 mkdocs,hugo,jekyll | ok | | build serve new server version doctor list
 ip | ok | | addr a address show route link neigh
