@@ -7,7 +7,7 @@ Never: talks to a provider itself, or writes to a store other than through the c
 Files, each using only those before it: text, secrets, scrub, docstring · model, views · marks, arguments, schema,
 context, threads, bodies, companions, tools, toolbox, results, closing · budget, accounts, metering · conversation, pruning, room, ledger, unwound, effects, state, summaries · outcome,
 dossier, dossier_markdown, wording, undo_plan, undo_answers · events, bus, upstreams, alerts · checkpoint, journal, ownership, steady · agent, work, active_time, services
-· session · ends, resolving, parking, gate, summarising, pruner, preparing, probing, executing, asking, calling, planning, compensating, unwinding · inspection
+· session · ends, resolving, parking, gate, summarising, pruner, preparing, probing, attempting, executing, asking, calling, planning, compensating, unwinding · inspection
 · claims_words, claims_text, claims_made, claims_english, claims_chinese, claims_results, claims, claims_dates, claims_values, claims_sums, claims_sources, audit_record, audit_ledger,
 claims_given, findings, audit_files, audit_targets, audit_substitutes, audit,
 audit_sources, auditing · life · retention · pool, sessions,

@@ -1,20 +1,15 @@
 """A body runs: the intent before it, its attempts, and how it ended."""
 
-from functools import partial
-
 import msgspec
 from msgspec import Struct
 
-from ..stores.records import Intended
 from ..supervisor.breaker import verdict_of
 from ..supervisor.decide import Conclude, Directive, HandOver, History, Retry, decide
 from ..supervisor.errors import ErrorClass
 from ..supervisor.failure import Failure
 from ..supervisor.policy import Policy
-from .agent import subsessions
-from .budget import TOOL_CALLS, Budget, Refusal
+from .attempting import Attempt, Attempting, Tries
 from .closing import CannotTell, resources_of
-from .context import CallContext, calling
 from .dossier import Trouble
 from .ends import (
     Ended,
@@ -27,15 +22,13 @@ from .ends import (
     not_again,
     spent,
 )
-from .events import CallStarted, RetryScheduled
+from .events import RetryScheduled
 from .gate import Entered, Held, enter
-from .ledger import PROBE, CallId
-from .outcome import Outcome
+from .ledger import PROBE
 from .parking import parks
 from .probing import Absent, Found, Probing, Unclear
 from .results import render_result
 from .session import Session
-from .threads import LateOutcome
 from .wording import cleaned, clipped, not_started, retried
 from .work import CutOff, Superseded, TimedOut, Work, pause
 
@@ -46,34 +39,6 @@ class Waiting(Struct, frozen=True):
     """The call waits for its next attempt; the state says until when."""
 
 
-class _Attempt:
-    """One attempt: when it began, and whether its body was entered."""
-
-    __slots__ = ("_began", "_call", "began_at", "entered")
-
-    def __init__(self, began_at: float, call: CallId, began: set[CallId]) -> None:
-        self.began_at = began_at
-        self.entered = False
-        self._call = call
-        self._began = began
-
-    def enter(self) -> None:
-        self.entered = True
-        self._began.add(self._call)
-
-
-class _Tries(Struct):
-    """The attempts of one call: when the first was made, the number of the next, the last failure.
-
-    ``doubtful``: one of those made may have taken effect.
-    """
-
-    first_at: float
-    attempt: int
-    doubtful: bool
-    failure: Failure | None = None
-
-
 class Executing:
     """Bodies of one life of a session."""
 
@@ -81,6 +46,7 @@ class Executing:
         self._session = session
         self._work = work
         self._probing = Probing(session, work)
+        self._attempting = Attempting(session, work)
 
     async def execute(self, call: Prepared) -> Ended | Waiting:
         """Run a call to its end, over as many attempts as the policy gives it.
@@ -89,7 +55,7 @@ class Executing:
         wait that is long enough to park the session it stops; the wait is stored.
         """
         clock = self._session.services.clock
-        tries = _Tries(clock.now() - call.elapsed_s, call.attempt, call.doubtful)
+        tries = Tries(clock.now() - call.elapsed_s, call.attempt, call.doubtful)
         if call.probe_first:
             ended = await self._probe_first(call, tries)
             if ended is not None:
@@ -98,18 +64,18 @@ class Executing:
             ticket = await self._enter(call, tries)
             if isinstance(ticket, Ended):
                 return ticket
-            now = _Attempt(clock.now(), call.id, self._session.began)
+            now = Attempt(clock.now(), call.id, self._session.began)
             with ticket:
                 result = await self._attempt(call, tries, now, ticket)
             if isinstance(result, Ended):
                 return result
             tries.failure = result
-            ended = await self._retry_or_end(call, result, tries, now)
-            if ended is not None:
-                return ended
+            waited = await self._retry_or_end(call, result, tries, now)
+            if waited is not None:
+                return waited
             tries.attempt += 1
 
-    async def _enter(self, call: Prepared, tries: _Tries) -> Entered | Ended:
+    async def _enter(self, call: Prepared, tries: Tries) -> Entered | Ended:
         """Wait until the call's upstream may be asked, or end the call."""
         policy = self._policy(call)
         entered = await enter(
@@ -127,7 +93,7 @@ class Executing:
             return self._held(call, tries, entered)
         return entered
 
-    def _held(self, call: Prepared, tries: _Tries, held: Held) -> Ended:
+    def _held(self, call: Prepared, tries: Tries, held: Held) -> Ended:
         """End a call whose upstream will not be asked in time."""
         directive = HandOver("blocked", held.detail)
         failure, ran = tries.failure, tries.failure is not None
@@ -147,20 +113,20 @@ class Executing:
         return self._end_failed(call, failure, directive, tries, attempts, ran=ran)
 
     async def _attempt(
-        self, call: Prepared, tries: _Tries, now: _Attempt, ticket: Entered
+        self, call: Prepared, tries: Tries, now: Attempt, ticket: Entered
     ) -> Ended | Failure:
         """Make one attempt: how the call ended, or the failure to decide on."""
         session = self._session
-        refusal = self._book(again=tries.attempt != call.attempt or call.elapsed_s > 0)
+        refusal = self._attempting.book(again=tries.attempt != call.attempt or call.elapsed_s > 0)
         if refusal is not None:
             shown = session.services.mask(call.text)
             doubt = self._doubt(call, tries) if tries.doubtful else None
             return spent(refusal, call.step, shown, call.digest, doubt=doubt)
-        await self._intend(call, tries)
+        await self._attempting.intend(call, tries)
         now.began_at = session.services.clock.now()
         session.active.enter()
         try:
-            value = await self._run(call, tries.attempt, now)
+            value = await self._attempting.run(call, tries.attempt, now)
             failed = declared(call.tool, value)
             # What cannot be rendered or judged is a fault of the tool, and no reason to run it again.
             elapsed_s = session.services.clock.now() - now.began_at
@@ -181,7 +147,7 @@ class Executing:
 
     # ------------------------------------------------------------ what the probe says
 
-    async def _probe_first(self, call: Prepared, tries: _Tries) -> Ended | None:
+    async def _probe_first(self, call: Prepared, tries: Tries) -> Ended | None:
         """Ask about an attempt of an earlier life; None where the call may run."""
         answer = await self._probing.ask(call, still_running=call.still_running)
         made = max(1, call.attempt - 1)
@@ -220,99 +186,6 @@ class Executing:
             input=self._session.services.mask(call.text),
         )
 
-    def _book(self, *, again: bool) -> Refusal | None:
-        account = self._session.account
-        if not again:
-            return account.take(TOOL_CALLS)
-        reserved = account.reserve(tool_calls=1, retries=1)
-        if isinstance(reserved, Refusal):
-            return reserved
-        account.settle(reserved, tool_calls=1, retries=1)
-        return None
-
-    async def _intend(self, call: Prepared, tries: _Tries) -> None:
-        """Make the intent durable; a read needs none, repeating it does no harm."""
-        session = self._session
-        if call.tool.marks.effect == "write":
-            intent = Intended(
-                call.n,
-                call.index,
-                call.tool.name,
-                call.digest,
-                tries.attempt,
-                call.key,
-                tries.doubtful,
-            )
-            session.intended.add(call.id)
-            # An attempt before this one has begun; this one has not. What that one may have done is
-            # in the intent.
-            session.began.discard(call.id)
-            await session.journal.append(intent, session.booked()).wait()
-        if not session.owned:
-            await session.ensure_owned()
-        session.emit(
-            CallStarted(
-                session_id=session.id,
-                at_ms=session.now_ms(),
-                n=call.n,
-                index=call.index,
-                tool=call.tool.name,
-                attempt=tries.attempt,
-            )
-        )
-
-    async def _run(self, call: Prepared, attempt: int, now: _Attempt) -> object:
-        """Run one attempt within its limits."""
-        session = self._session
-        limit_s = call.tool.marks.timeout_s
-        context = self._context(call, attempt, now, limit_s)
-        token = subsessions.set(partial(self._subsession, call))
-        try:
-            with calling(context):
-                return await self._work.run(
-                    partial(self._body, call, now), what=f"tool {call.tool.name}", limit_s=limit_s
-                )
-        except Superseded as over:
-            late = LateOutcome(call.tool.name, now.began_at, over.value, over.error, context)
-            session.services.late(late)
-            raise
-        finally:
-            subsessions.reset(token)
-
-    async def _body(self, call: Prepared, now: _Attempt) -> object:
-        session = self._session
-        return await call.tool.call(
-            call.arguments,
-            key=call.key,
-            secrets=session.installed.toolbox.secrets_for(call.tool),
-            threads=session.services.threads,
-            on_start=now.enter,
-        )
-
-    def _context(
-        self, call: Prepared, attempt: int, now: _Attempt, limit_s: float | None
-    ) -> CallContext:
-        session = self._session
-        left_s = session.account.left("seconds")
-        deadline = now.began_at + (left_s if limit_s is None else min(limit_s, left_s))
-        return CallContext(
-            session_id=session.id,
-            agent=session.installed.name,
-            tool=call.tool.name,
-            call=(call.n, call.index),
-            attempt=attempt,
-            key=call.key,
-            deadline=None if deadline == float("inf") else deadline,
-            working_directory=session.facts.working_directory,
-        )
-
-    async def _subsession(
-        self, call: Prepared, agent: str, task: str, budget: Budget | None
-    ) -> Outcome:
-        """Run a sub-session named after this call, so that a repeat finds the same one."""
-        child = f"{self._session.id}.{call.n}.{call.index}"
-        return await self._session.services.subsession(self._session.id, child, agent, task, budget)
-
     # ------------------------------------------------------------ how it ended
 
     def _succeeded(self, call: Prepared, value: object, attempts: int, elapsed_s: float) -> Ended:
@@ -333,7 +206,7 @@ class Executing:
             digest=call.digest,
         )
 
-    def _cut_off(self, call: Prepared, tries: _Tries, now: _Attempt) -> Ended:
+    def _cut_off(self, call: Prepared, tries: Tries, now: Attempt) -> Ended:
         """Return how a call ends whose session was cut off while an attempt was under way."""
         if not now.entered:
             # An intent may be stored, but the body certainly did not run.
@@ -345,7 +218,7 @@ class Executing:
             attempts=tries.attempt,
         )
 
-    def _unrepeated(self, call: Prepared, tries: _Tries) -> Ended:
+    def _unrepeated(self, call: Prepared, tries: Tries) -> Ended:
         """Return how a call ends whose session was cut off before its next attempt."""
         why = "the session was cut off"
         if tries.doubtful:
@@ -370,7 +243,7 @@ class Executing:
             digest=call.digest,
         )
 
-    def _doubt(self, call: Prepared, tries: _Tries) -> Ended:
+    def _doubt(self, call: Prepared, tries: Tries) -> Ended:
         """Return the end of a call that will not be repeated, though an attempt may have worked."""
         return interrupted(
             call.digest,
@@ -379,7 +252,7 @@ class Executing:
             attempts=max(1, tries.attempt - 1),
         )
 
-    def _failure(self, error: Exception, call: Prepared, now: _Attempt) -> Failure:
+    def _failure(self, error: Exception, call: Prepared, now: Attempt) -> Failure:
         if not isinstance(error, TimedOut):
             return self._session.services.classify(error, traits=call.traits)
         if not now.entered:
@@ -397,7 +270,7 @@ class Executing:
         )
 
     async def _retry_or_end(
-        self, call: Prepared, failure: Failure, tries: _Tries, now: _Attempt
+        self, call: Prepared, failure: Failure, tries: Tries, now: Attempt
     ) -> Ended | Waiting | None:
         """Decide on a failed attempt; None once it is time for the next."""
         directive = self._decide(call, failure, tries)
@@ -428,7 +301,7 @@ class Executing:
         tries.doubtful = unsure
         return await self._wait(call, failure, tries, directive)
 
-    def _decide(self, call: Prepared, failure: Failure, tries: _Tries) -> Directive:
+    def _decide(self, call: Prepared, failure: Failure, tries: Tries) -> Directive:
         session, services = self._session, self._session.services
         history = History(
             attempts=tries.attempt,
@@ -445,7 +318,7 @@ class Executing:
         return not isinstance(directive, Retry | Conclude)
 
     async def _wait(
-        self, call: Prepared, failure: Failure, tries: _Tries, directive: Retry
+        self, call: Prepared, failure: Failure, tries: Tries, directive: Retry
     ) -> Ended | Waiting | None:
         """Wait for the next attempt, here or in the store; None once it is time."""
         session = self._session
@@ -473,7 +346,7 @@ class Executing:
         self,
         call: Prepared,
         failure: Failure,
-        tries: _Tries,
+        tries: Tries,
         directive: Directive,
         doubtful: bool,
     ) -> None:
@@ -496,7 +369,7 @@ class Executing:
         call: Prepared,
         failure: Failure,
         directive: Directive,
-        tries: _Tries,
+        tries: Tries,
         attempts: int,
         *,
         ran: bool,

@@ -6,6 +6,7 @@ not believed while the call's own body may still be running in this process.
 """
 
 from functools import partial
+from typing import Literal
 
 from msgspec import Struct
 
@@ -123,8 +124,7 @@ class Probing:
             if isinstance(refusal, Refusal):
                 return Unclear(f"the probe was not asked: {refusal}")
             answer = await self._run(call, probe)
-            failed = isinstance(answer, Failure)
-            entered.verdict = verdict_of(answer) if failed else "up"
+            entered.verdict = verdict_of(answer) if isinstance(answer, Failure) else "up"
         return answer
 
     async def _run(self, call: Prepared, probe: Companion) -> Answer | Failure:
@@ -174,13 +174,8 @@ class Probing:
 
     def _record(self, call: Prepared, answer: Answer, attempts: int, elapsed_s: float) -> None:
         session = self._session
-        match answer:
-            case Found():
-                said, content = "done", ""
-            case Absent():
-                said, content = "not_done", ""
-            case Unclear(why):
-                said, content = "unclear", why
+        said = _said(answer)
+        content = answer.why if isinstance(answer, Unclear) else ""
         probed = Probed(call.n, call.index, said, content, attempts, elapsed_s)
         session.journal.ride(probed)
         session.emit(
@@ -193,6 +188,16 @@ class Probing:
                 answer=said,
             )
         )
+
+
+def _said(answer: Answer) -> Literal["done", "not_done", "unclear"]:
+    match answer:
+        case Found():
+            return "done"
+        case Absent():
+            return "not_done"
+        case Unclear():
+            return "unclear"
 
 
 def read_answer(value: object) -> Answer:

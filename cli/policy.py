@@ -9,7 +9,7 @@ from typing import Any, cast
 import msgspec
 from msgspec import Struct
 
-from ..actors.preparing import traits_of
+from ..actors.ends import traits_of
 from ..actors.tools import AnyTool, Tool
 from ..supervisor.classify import Classifier
 from ..supervisor.classify_user import UserRules, read_rules

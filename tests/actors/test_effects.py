@@ -131,13 +131,17 @@ def test_how_an_effect_stands(case: Case) -> None:
 
 
 def test_reads_and_calls_that_never_began_are_no_effects() -> None:
-    entries = [ASKED, Resulted(2, 0, 1, "not started", "refused"), Resulted(2, 1, 2, "seen")]
+    entries: list[JournalEntry] = [
+        ASKED,
+        Resulted(2, 0, 1, "not started", "refused"),
+        Resulted(2, 1, 2, "seen"),
+    ]
     assert records_of(entries) == []
 
 
 def test_a_call_answered_from_the_record_is_one_and_says_so() -> None:
     again = Answered(3, "", (ToolCall("c", "pay", '{"x":1}'),), ledger=True)
-    entries = [
+    entries: list[JournalEntry] = [
         ASKED,
         INTENT,
         resulted("in_doubt"),

@@ -17,7 +17,8 @@ PAID = "receipt 17"
 
 @pytest.fixture(params=REAL_BACKENDS)
 def anyio_backend(request: pytest.FixtureRequest) -> tuple[str, dict[str, Any]]:
-    return request.param
+    backend: tuple[str, dict[str, Any]] = request.param
+    return backend
 
 
 async def test_a_probe_may_be_sync_takes_the_key_and_some_of_the_arguments(

@@ -180,7 +180,7 @@ class Charges:
 
 
 ORDER = case("DUP-01")["setup"]["tool"]["args"]
-SPELLED = [
+SPELLED: list[ToolCall | str] = [
     call("charge", **ORDER),
     # The same order in another spelling: other key order, and an escaped character.
     ToolCall("c2", "charge", '{"cents": 4200, "order": "o\\u002d17"}'),
@@ -222,7 +222,7 @@ async def test_DUP_01_once_it_is_known_an_equal_call_is_answered_from_the_record
     store: MemoryStore,
 ) -> None:
     charges = Charges(with_probe=False)
-    script = [*SPELLED[:2], SPELLED[1], "Done: the charge is there."]
+    script: list[ToolCall | str] = [*SPELLED[:2], SPELLED[1], "Done: the charge is there."]
     payer = agent(script, [charges.charge])
     async with Runtime(store, agents=[payer]) as runtime:
         await run_one(runtime, payer, session_id="s-1")

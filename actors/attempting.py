@@ -1,0 +1,148 @@
+"""One attempt of a call: booked, its intent made durable, its body run within its limits."""
+
+from functools import partial
+
+from msgspec import Struct
+
+from ..stores.records import Intended
+from ..supervisor.failure import Failure
+from .agent import subsessions
+from .budget import TOOL_CALLS, Budget, Refusal
+from .context import CallContext, calling
+from .ends import Prepared
+from .events import CallStarted
+from .ledger import CallId
+from .outcome import Outcome
+from .session import Session
+from .threads import LateOutcome
+from .work import Superseded, Work
+
+
+class Attempt:
+    """One attempt: when it began, and whether its body was entered."""
+
+    __slots__ = ("_began", "_call", "began_at", "entered")
+
+    def __init__(self, began_at: float, call: CallId, began: set[CallId]) -> None:
+        self.began_at = began_at
+        self.entered = False
+        self._call = call
+        self._began = began
+
+    def enter(self) -> None:
+        self.entered = True
+        self._began.add(self._call)
+
+
+class Tries(Struct):
+    """The attempts of one call: when the first was made, the number of the next, the last failure.
+
+    ``doubtful``: one of those made may have taken effect.
+    """
+
+    first_at: float
+    attempt: int
+    doubtful: bool
+    failure: Failure | None = None
+
+
+class Attempting:
+    """Attempts of one life of a session."""
+
+    def __init__(self, session: Session, work: Work) -> None:
+        self._session = session
+        self._work = work
+
+    def book(self, *, again: bool) -> Refusal | None:
+        """Book one attempt; the refusal where the budget does not reach for it."""
+        account = self._session.account
+        if not again:
+            return account.take(TOOL_CALLS)
+        reserved = account.reserve(tool_calls=1, retries=1)
+        if isinstance(reserved, Refusal):
+            return reserved
+        account.settle(reserved, tool_calls=1, retries=1)
+        return None
+
+    async def intend(self, call: Prepared, tries: Tries) -> None:
+        """Make the intent durable; a read needs none, repeating it does no harm."""
+        session = self._session
+        if call.tool.marks.effect == "write":
+            intent = Intended(
+                call.n,
+                call.index,
+                call.tool.name,
+                call.digest,
+                tries.attempt,
+                call.key,
+                tries.doubtful,
+            )
+            session.intended.add(call.id)
+            # An attempt before this one has begun; this one has not. What that one may have done is
+            # in the intent.
+            session.began.discard(call.id)
+            await session.journal.append(intent, session.booked()).wait()
+        if not session.owned:
+            await session.ensure_owned()
+        session.emit(
+            CallStarted(
+                session_id=session.id,
+                at_ms=session.now_ms(),
+                n=call.n,
+                index=call.index,
+                tool=call.tool.name,
+                attempt=tries.attempt,
+            )
+        )
+
+    async def run(self, call: Prepared, attempt: int, now: Attempt) -> object:
+        """Run one attempt within its limits."""
+        session = self._session
+        limit_s = call.tool.marks.timeout_s
+        context = self._context(call, attempt, now, limit_s)
+        token = subsessions.set(partial(self._subsession, call))
+        try:
+            with calling(context):
+                return await self._work.run(
+                    partial(self._body, call, now), what=f"tool {call.tool.name}", limit_s=limit_s
+                )
+        except Superseded as over:
+            late = LateOutcome(call.tool.name, now.began_at, over.value, over.error, context)
+            session.services.late(late)
+            raise
+        finally:
+            subsessions.reset(token)
+
+    async def _body(self, call: Prepared, now: Attempt) -> object:
+        session = self._session
+        return await call.tool.call(
+            call.arguments,
+            key=call.key,
+            secrets=session.installed.toolbox.secrets_for(call.tool),
+            threads=session.services.threads,
+            on_start=now.enter,
+        )
+
+    def _context(
+        self, call: Prepared, attempt: int, now: Attempt, limit_s: float | None
+    ) -> CallContext:
+        session = self._session
+        left_s = session.account.left("seconds")
+        deadline = now.began_at + (left_s if limit_s is None else min(limit_s, left_s))
+        return CallContext(
+            session_id=session.id,
+            agent=session.installed.name,
+            tool=call.tool.name,
+            call=(call.n, call.index),
+            attempt=attempt,
+            key=call.key,
+            deadline=None if deadline == float("inf") else deadline,
+            working_directory=session.facts.working_directory,
+        )
+
+    async def _subsession(
+        self, call: Prepared, agent: str, task: str, budget: Budget | None
+    ) -> Outcome:
+        """Run a sub-session named after this call, so that a repeat finds the same one."""
+        child = f"{self._session.id}.{call.n}.{call.index}"
+        return await self._session.services.subsession(self._session.id, child, agent, task, budget)
