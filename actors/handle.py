@@ -189,7 +189,10 @@ class SessionHandle:
         args: Mapping[str, Any] | None = None,
         by: str = "",
     ) -> None:
-        """Say, as a person who has looked, how a call in doubt stands; the session goes on.
+        """Say, as a person who has looked, how a call in doubt or a compensation stands.
+
+        A session with a call in doubt goes on; after the last word on a compensation, it ends as it
+        had ended.
 
         The decision is durable when this returns. Where another process drives the session, that
         process applies it, within a second or so. A question is decided once; the same decision
@@ -197,15 +200,18 @@ class SessionHandle:
 
         Args:
             option: ``done``: it took effect, with this result; ``not_done``: it did not, and may be
-                called again; ``abandon``: leave it, and let nobody try again.
-            call: number and index as in `inspect`; None: the only call in doubt.
+                called again; ``retry``: it did not, and is run again; ``abandon``: leave it, and
+                let nobody try again. Of a compensation that failed or is in doubt: ``compensated``:
+                it is undone; ``compensate``: run it again; ``abandon``: leave the effect. Of a
+                session that was frozen: ``compensate``: undo it all.
+            call: number and index as in `inspect`; None: the only one there is.
             result: what the call gave, or a remark for the model.
             args: other arguments for the call, where the option takes them.
             by: who decides; kept with the decision.
 
         Raises:
             AlreadyDecided: it was decided otherwise before; the message says by whom and when.
-            UsageError: no such option, or no such doubt.
+            UsageError: no such option, or no such question.
             SessionUnknown: the store has no such session.
         """
         said = Resolve(option, call, result, None if args is None else as_json(args))

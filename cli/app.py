@@ -22,9 +22,10 @@ from .driving import ResumeRequest, RunRequest, resume
 from .driving import run as run_session
 from .effects import effects
 from .errors import NOT_DONE, CannotRead, ExitStatus, status_of
+from .explain_danger import explain_danger
 from .handovers import dossier, handovers
 from .output import Output, OutputGone
-from .policy_arguments import call_given, error_given
+from .policy_arguments import call_given, danger_given, error_given
 from .reading import log, sessions, show
 from .resolve import ResolveRequest, resolve, this_user
 from .stored import default_store
@@ -150,6 +151,8 @@ def _policy_command(options: argparse.Namespace, out: Output) -> Command:
             return partial(policy.show, out, options.policy, options.agent, options.tool)
         case "check":
             return partial(policy.check, out, options.file)
+        case _ if options.args is not None:
+            return partial(explain_danger, out, danger_given(options), options.policy)
         case _:
             return partial(
                 policy.explain_error,
@@ -174,6 +177,7 @@ def _run_request(options: argparse.Namespace) -> RunRequest:
         policy=options.policy,
         model=options.model,
         cwd=options.cwd,
+        on_failure=options.on_failure,
         session_id=options.session_id,
     )
 

@@ -8,6 +8,7 @@ from typing import Any, NoReturn, get_args
 import msgspec
 
 from ..actors.budget import LIMITS, Budget
+from ..actors.naming import ON_FAILURE
 from ..actors.resolving import OPTIONS
 from ..stores.records import SessionStatus
 from ..supervisor.errors import UsageError
@@ -117,6 +118,12 @@ def _add_run(commands: Any, common: Parser) -> None:
     )
     _add_policy_and_model(command)
     command.add_argument("--cwd", metavar="DIR", help="where file and shell tools work")
+    command.add_argument(
+        "--on-failure",
+        choices=ON_FAILURE,
+        default="undo",
+        help="undo what was done if it does not complete, or freeze it until a person has looked",
+    )
     command.add_argument("--session-id", metavar="ID", help="the session's id; must be a new one")
 
 

@@ -18,6 +18,7 @@ from ..actors.outcome import Completed, HandedOver, Outcome, outcome_to_data
 from ..actors.runtime import Runtime
 from ..actors.sessions import check_task
 from ..stores.base import Head, PostQuery, SessionOwned
+from ..stores.records import OnFailure
 from ..supervisor.errors import UkemiError, UsageError
 from .answers import outcome_line, outcome_lines, status_colour, status_words
 from .errors import DONE, NOT_DONE, CannotRead, ExitStatus, NotDone
@@ -47,6 +48,7 @@ class RunRequest(Struct, frozen=True, kw_only=True):
     policy: str | None = None
     model: str | None = None
     cwd: str | None = None
+    on_failure: OnFailure = "undo"
     session_id: str | None = None
 
 
@@ -87,6 +89,7 @@ async def run(out: Output, request: RunRequest) -> ExitStatus:
             session_id=request.session_id,
             budget=request.budget,
             working_directory=cwd,
+            on_failure=request.on_failure,
         )
         driven = [Driven(handle=handle, agent=name)]
         finished = await _drive(driven, progress)

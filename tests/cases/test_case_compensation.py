@@ -10,7 +10,7 @@ from ukemi.actors.outcome import outcome_to_data
 from ukemi.actors.tools import AnyTool
 from ukemi.cli.answers import outcome_lines
 from ukemi.cli.terminal import Terminal
-from ukemi.models import call
+from ukemi.models import Script, call
 from ukemi.stores.memory import MemoryStore
 from ukemi.stores.records import JournalEntry, Undone, Unwinding, decode_row
 
@@ -46,7 +46,7 @@ class Booking:
         self.tools: list[AnyTool] = [charge, reserve_seat, issue_ticket]
 
     def agent(self) -> Agent:
-        script = [
+        script: Script = [
             call("charge", amount=80),
             call("reserve_seat", seat="12A"),
             call("issue_ticket"),
