@@ -165,6 +165,7 @@ def path(loc: object) -> str:
 
 def _structured(evidence: Evidence) -> Iterator[str]:
     body = evidence.body
+    yield from _lists(body)
     for node in _nodes(body, 0, [200]):
         for key in _KEYS:
             value = node.get(key)
@@ -222,6 +223,24 @@ def _maps(node: Record) -> Iterator[str]:
                 "type",
             ):
                 yield str(name)
+
+
+_NOT_FIELDS = frozenset(
+    ("errors", "errormessages", "messages", "warnings", "details", "nonfielderrors", "causes")
+)
+
+
+def _lists(body: object) -> Iterator[str]:
+    """``{"name": ["has already been taken"]}``, bare or as the message: each field with its faults."""
+    for node in (mapping(body), mapping(mapping(body).get("message"))):
+        named = [(str(name), value) for name, value in node.items()]
+        if named and all(_are_sentences(value) for _, value in named):
+            yield from (name for name, _ in named if token(name) not in _NOT_FIELDS)
+
+
+def _are_sentences(value: object) -> bool:
+    told = items(value)
+    return bool(told) and all(isinstance(each, str) and " " in each for each in told)
 
 
 def _nodes(node: Any, depth: int, budget: list[int]) -> Iterator[Record]:

@@ -258,3 +258,22 @@ def test_evidence_names_where_it_is_from() -> None:
         "code rate_limit_exceeded",
     )
     assert classify(http(503, "")).evidence == ("status 503",)
+
+
+@pytest.mark.parametrize(
+    ("body", "fields"),
+    [
+        (
+            {"due_date": ["This field is required."], "units": ["Is too small."]},
+            ("due_date", "units"),
+        ),
+        ({"message": {"title": ["is too long"]}}, ("title",)),
+        ({"non_field_errors": ["The dates overlap badly."]}, ()),
+        ({"tags": ["red hat"], "id": 3}, ()),
+    ],
+)
+def test_fields_with_their_faults_are_named_where_an_answer_is_nothing_else(
+    body: Any, fields: tuple[str, ...]
+) -> None:
+    failure = classify(http(400, body))
+    assert (failure.error_class, failure.fields) == (C.INVALID_ARGUMENT, fields)
