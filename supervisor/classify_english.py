@@ -23,6 +23,8 @@ bug maybe :: nullpointerexception|null pointer|nil pointer|nullreferenceexceptio
     |/ by zero|divide by zero|division by zero|integer divide|nosuchmethoderror|noclassdeffound|classnotfoundexception|assertion failed|has no attribute|object reference not set|unboundlocalerror|goroutine |object is not subscriptable|object is not callable|positional argument|unexpected keyword argument|numberformatexception|concurrentmodificationexception|beancreationexception|unsupportedoperationexception|unrecognized selector|php fatal error|uncaught error|on a null|call to undefined|undefined offset|undefined array key|undefined variable|undefined local variable|undefined method|nomethoderror|unexpected nil|unexpected token|call to a member function|unable to cast object|unwrap()|not implemented yet|todo:
 bug maybe :: error|exception|undefined index & /\\b(?:typeerror|keyerror|indexerror|attributeerror|nameerror|referenceerror|zerodivisionerror|assertionerror|illegalstateexception|arithmeticexception|illegalargumentexception|invalidcastexception|indexoutofrangeexception|argumentnullexception|undefined index)\\b/
 bug maybe :: panic|index out of range|runtime error & /^panic: |\\bpanic: runtime|\\bpanicked at|index out of range \\[|runtime error: |list index out of range|string index out of range/
+bug maybe :: unreachable code|should never happen|should not happen|cannot happen|invariant violat
+    |impossible state & !sla
 bug no :: tool_use|tool_calls|tool_call_id|tool_result|tool call|function call|functioncall
     |tool messages|tool message & must be followed|without|must be a response|corresponding
     |immediately after|not have response|did not have|unexpected|do not match|comes immediately
@@ -67,6 +69,8 @@ transient no :: being rebuilt|is rebuilding|being reindexed|is reindexing|<drain
     |concurrently modified|replica lag|replication lag|is lagging
 transient no :: connection & /\\b(?:obtain|acquire|get|borrow|check ?out) (?:a |an )?(?:\\w+ ){0,2}connection\\b/ & could not
     |cannot|unable|failed|within
+transient no :: lock & /\\b(?:acquire|obtain|get|take) (?:a |an |the )?(?:\\w+ )?lock\\b/ & could not|cannot|failed
+    |unable|timed out|timeout
 transient no :: lock wait timeout|deadlock|could not serialize|serialization failure
     |database is locked|table is locked|database table is locked|lock contention
     |could not obtain lock|state lock|lock request time|lock timeout|statement timeout
@@ -94,7 +98,7 @@ transient no :: err_connection_refused|err_address_unreachable|err_internet_disc
     |err_connection_timed_out|err_network_changed|err_proxy_connection_failed
 in_doubt_timeout maybe :: err_connection_reset|err_connection_closed|err_empty_response|err_timed_out
     |err_connection_aborted|err_incomplete_chunked
-in_doubt_timeout maybe :: never arrived|never came|gave up waiting|lost contact|reset the connection
+in_doubt_timeout maybe :: disconnected before|no answer within|no reply within|no response within|hung up|never arrived|never came|gave up waiting|lost contact|reset the connection
     |ended before|stream was cut|before the final|execution limit|outcome open|outcome is open
 in_doubt_timeout maybe :: did not confirm|response was lost|reply was lost|answer was lost|was forwarded
     |after the request was|after sending & !rejected|refused|denied
@@ -154,6 +158,8 @@ context_overflow no :: tokens|token & exceed|too large|too long|larger than|maxi
     |max_tokens is|auth|login|daily|access token|quota|month|/\\bt?pm\\b/
 context_overflow no :: <context|context window|the window & not fit|too small|window is|does not hold & token
     |history|prompt|conversation|messages|document
+context_overflow no :: conversation|history|prompt|input & /\\d tokens/ & max is|maximum is|limit is|only|allowed
+    & !minute|second|day|quota
 context_overflow no :: conversation|history|prompt|messages & /\\d tokens/ & model & takes|accepts|handles|allows
     |supports|fits|over the|above & !minute|second|day|quota
 context_overflow no :: request too large & token|tpm|per min
@@ -169,6 +175,8 @@ content_refused no :: exists risk|content policy|content policies|content filter
     |protected material|recitation|toxic|hate speech|self-harm|profanity|explicit content
     |disallowed content|content was blocked|content blocked|content violation|violates content
     & !spam|no image|purchase|transaction flagged|account flagged|account has been flagged
+content_refused no :: safety model|safety classifier|safety check|safety layer & refused|rejected|blocked|flagged
+    |failed|stopped
 content_refused no :: classified as|depicts|contains|promotes & <hate|violen|nudity|sexual|terror|<drugs>
     |self-harm|weapon
 content_refused no :: nudity|nude|gore|personal data|personal information|<pii>|weapons|extremis|hateful
@@ -217,6 +225,8 @@ resource_exhausted maybe :: no space left|out of disk|out of space|disk quota ex
     |file descriptor limit|too many open handles|device memory|low on disk|low on memory
     |system limit for number|file watchers|inotify|ulimit|semaphore set|shared memory segment
     |nofile|rlimit
+resource_exhausted maybe :: no memory left|no disk left|no space on|memory is full|volume full|partition full
+    |volume is full|partition is full
 resource_exhausted maybe :: <swap|tmpfs|ramdisk|<process|<thread|<handle|descriptor & exhausted|<full>
     |limit reached|table full & !process order|thread pool|connection|per minute|per second
 resource_exhausted maybe :: <disk|<volume|filesystem|partition|<memory|<swap|<ram> & /\\b(?:100|9\\d) ?%|almost full/
@@ -289,6 +299,7 @@ permission_denied no :: password|subscription|<license|<licence|<terms|<domain|<
 permission_denied no :: <missing|not found|unknown|<wrong|is required|<required & <tenant|<session|permission|feature flag
     |<environment|payment method|key id|client id|<client>|organi & !"|'|<field|parameter|argument
     |customer|<one of|format
+permission_denied no :: revoked & <key|<token|access|<license|<licence|credential|certificate|<grant & !offer
 permission_denied no :: no valid session|no valid token|no active session|security clearance
 permission_denied no :: seat limit|seats in use|user limit|member limit|buy more & !flight|train|theat|room
 permission_denied no :: <access|<login|account & restricted|locked out & temporar|security|policy

@@ -20,6 +20,7 @@ rate_limited no :: flowexception|rate limit|rate-limit|ratelimit|rate_limit|rate
     |limit exceeded, try|<burst|ban will last|retry shortly|back off|cool down|cooldown
     |wait a moment between|in a short period & !per customer|withdraw
 rate_limited no :: too many & /\\btoo many (?:\\w+ ){0,2}(?:attempts|tries|retries|logins|calls|requests|messages|hits)\\b/
+rate_limited no :: /s|/min|/hour|per sec|per min|per hour & /\\d ?(?:requests?|calls?|reqs?|msgs?|messages|queries) ?(?:\\/|per )(?:s|sec|second|min|minute|hour)\\b/
 rate_limited no :: too often|space out|hourly cap|cap reached, resets & !failed
 rate_limited no :: <qps>|<rpm>|<tpm>|<tps>
 # rules and states of the business
@@ -67,6 +68,14 @@ business_rejected no :: reserved|occupied|taken|booked & /\\b(?:is|are) (?:alrea
 business_rejected no :: rejected by|declined by|refused by|turned down by & credit|<bank|issuer|bureau|insurer
     |customs|carrier|<risk|underwrit
 business_rejected no :: <sale>|<sales>|<product|<item & blocked|recalled|on recall
+business_rejected no :: requested|ordered|asked for & /(?:requested|ordered|asked for) \\d+.{0,40}(?:available|left|in stock|on hand)|(?:available|left|in stock|on hand)(?: is|:)? \\d+.{0,40}(?:requested|ordered|asked for)/
+business_rejected no :: in state|in status & /\\bis (?:already )?in (?:state|status)\\b/
+business_rejected no :: returnable|refundable|exchangeable|transferable|bookable|deliverable|cancelable
+    |cancellable|sellable|shippable|redeemable & <not|non-|<no
+business_rejected no :: under investigation|on public holidays|on weekends|on sundays|not possible on
+business_rejected no :: <budget & exhausted|used up|is spent|overspent & !retry|error|token|<api>|request
+business_rejected no :: already & /\\balready (?:been )?\\w+ed(?: in| out| off| up)?\\b/ & !initiali|loaded|imported
+    |connected|server|listener|client|socket|session|<loop|thread|module
 business_rejected no :: <only & <left|remaining|available|in stock & !in the|on the|available in|available to|available on
 business_rejected no :: insufficient|not enough|exceeds available|out of|no more|unavailable
     |no remaining|exceeds remaining|exceeds the available|lack of|zero & <stock|inventory|<seats
@@ -182,6 +191,7 @@ unknown maybe :: unknown error|unexpected error|internal error|an error occurred
 # the arguments
 invalid_argument no :: must specify|must provide|must supply|must include|need to specify|failed validation|validation error|contain a valid|valid address
 invalid_argument no :: found|called|named|matched|matches|with & /\\bno [\\w ]{1,30} (?:found|called|named|matched|matches|with (?:id|number|name|code))\\b/
+invalid_argument no :: nothing found|nothing matched|no hits
 invalid_argument no :: could not be located|cannot be located|cannot interpret|could not interpret|checksum|check digit
     |only digits|only letters|longer than|shorter than|not a property|not an attribute|please give|please pass|pass either
     |share that name|same name|give either

@@ -306,7 +306,7 @@ def _structured(headers: Mapping[str, str]) -> Iterator[float]:
 _DIGIT = re.compile(r"\d")
 _SPAN = rf"((?:\d{{1,12}}(?:\.\d{{1,9}})? ?(?:{_UNITS})(?![a-z])(?:,? and |, | )?){{1,4}}|\d{{1,3}}:\d\d:\d\d)"
 _ASKED = re.compile(
-    r"(?:try again|retry|retrying|wait|back(?: online)?|available(?: again)?|resets?|replenished|again|resume|"
+    r"(?:try again|retry|retrying|cool(?:ing)? down|wait|back(?: online)?|available(?: again)?|resets?|replenished|again|resume|"
     r"lifted|unblocked|expires?|refreshe[sd]|recover|restored|lasts? for)"
     r"(?: your request| the request| this request|ing)?(?: again)?(?: it)?"
     r"(?: in|[ _-]after|:| for| at least| about| approximately| another|=| is|ing){0,3} {0,2}"
