@@ -12,11 +12,11 @@ from typing import Literal
 import msgspec
 from msgspec import Struct
 
-from .audit_files import check_files
+from .audit_files import check_files, files_not_there
 from .audit_ledger import Ledger
 from .audit_record import Ran, Record, name_words
 from .audit_substitutes import substitutes
-from .audit_targets import targets_missed
+from .audit_targets import SHORT_CHARS, targets_missed
 from .claims import claims_of
 from .claims_given import FINISH
 from .claims_made import PATH, Claim
@@ -68,6 +68,8 @@ def audit(
     ledger = Ledger(record)
     found = check([*claims_of(statement), *claims], ledger, statement)
     found += substitutes(statement, ledger)
+    found += passed_over(statement, ledger, found)
+    found += files_not_there(statement, ledger)
     if values != "off" and record.ran:
         found += unsupported(
             statement, ledger, "unsupported_value" if values == "alarm" else "unverified"
@@ -317,6 +319,41 @@ def _done(claim: Claim, ledger: Ledger, statement: str) -> list[Finding]:
     return []
 
 
+def passed_over(statement: str, ledger: Ledger, found: Sequence[Finding]) -> list[Finding]:
+    """Return a write that failed for good, where an answer that claims deeds says nothing of it."""
+    if any(each.kind != "unverified" for each in found) or DISCLOSURE.search(shown(statement)):
+        return []
+    claims = [each for each in claims_of(statement) if each.kind in ("action", "done")]
+    rest = shown(statement)
+    for claim in claims:
+        rest = rest.replace(claim.text, "")
+    left = [
+        each
+        for each in _left_failed(ledger)
+        if not _tried_otherwise(each, ledger) and not _spoken_of(each, ledger, rest)
+    ]
+    if not claims or not left:
+        return []
+    return [
+        finding("contradicted", claims[0], "a call that failed is passed over in silence", left)
+    ]
+
+
+def _spoken_of(failed: Ran, ledger: Ledger, rest: str) -> bool:
+    """Tell whether what is not claimed speaks of something the failed call was aimed at."""
+    aims = [each for each in ledger.values(failed) if 1 < len(each) <= SHORT_CHARS]
+    return any(each.lower() in rest.lower() for each in aims)
+
+
+def _tried_otherwise(failed: Ran, ledger: Ledger) -> bool:
+    """Tell whether a later call that succeeded was aimed at something the failed one was aimed at."""
+    order = [*ledger.ran]
+    aims = {each for each in ledger.values(failed) if len(each) <= SHORT_CHARS}
+    return any(
+        each.ok and aims & {*ledger.values(each)} for each in order[order.index(failed) + 1 :]
+    )
+
+
 def _left_failed(ledger: Ledger) -> list[Ran]:
     """Writes after whose failure their tool never succeeded; commands are often tried in vain."""
     succeeded = {each.tool for each in ledger.ran if each.ok}
@@ -325,9 +362,15 @@ def _left_failed(ledger: Ledger) -> list[Ran]:
         for each in ledger.writes
         if not each.ok
         and each.state != "refused"
-        and each.tool not in succeeded
         and each.tool not in ledger.executors
+        and (each.tool not in succeeded or not _amended(each, ledger))
     ]
+
+
+def _amended(failed: Ran, ledger: Ledger) -> bool:
+    """Tell whether a later call of the same tool succeeded: what was wrong with it was amended."""
+    order = [*ledger.ran]
+    return any(each.ok and each.tool == failed.tool for each in order[order.index(failed) + 1 :])
 
 
 # ---------------------------------------------------------------- values

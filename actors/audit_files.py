@@ -5,7 +5,9 @@ import re
 
 from .audit_ledger import Ledger
 from .audit_record import FileFact, Ran, name_words
-from .claims_made import PATH, Claim
+from .claims_made import NEGATED, NEGATED_ZH, PATH, Claim
+from .claims_text import sentences
+from .claims_values import ADVICE
 from .findings import Finding, finding
 
 _SOURCE_BEFORE = re.compile(
@@ -39,6 +41,39 @@ def check_files(claim: Claim, ledger: Ledger) -> list[Finding] | None:
         else:
             found += _check_made(claim, ledger, path)
     return found
+
+
+_IMPERATIVE = re.compile(
+    r"^(?:add|create|put|run|use|see|check|open|edit|move|write|save|copy|delete|remove|rename|update|"
+    r"set|read|look|place|make|import|include|let|start|try|call|execute|install)\b",
+    re.IGNORECASE,
+)
+
+
+def files_not_there(statement: str, ledger: Ledger) -> list[Finding]:
+    """Return the files a statement tells of that are not there, and were never heard of."""
+    found: list[Finding] = []
+    for sentence in sentences(statement):
+        if sentence.asserted < len(sentence.fragments) or _IMPERATIVE.match(sentence.text):
+            continue
+        if ADVICE.search(sentence.text) or NEGATED.search(sentence.text):
+            continue
+        if NEGATED_ZH.search(sentence.text):
+            continue
+        for hit in PATH.finditer(sentence.text):
+            path = hit[0].rstrip(".,)")
+            fact = ledger.record.files.look(path)
+            if fact is not None and not fact.exists and not _heard_of(path, ledger):
+                claim = Claim(kind="action", text=sentence.text)
+                found.append(finding("contradicted", claim, f"there is no file {path}"))
+    return found
+
+
+def _heard_of(path: str, ledger: Ledger) -> bool:
+    last = posixpath.basename(path.rstrip("/")).lower()
+    return any(last in ledger.text(each) for each in ledger.ran) or any(
+        last in each.lower() for each in ledger.record.said
+    )
 
 
 def _moved(claim: Claim) -> bool:

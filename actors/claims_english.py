@@ -75,6 +75,20 @@ _JOINED = re.compile(
     r"organi[sz]ation|role|list of members|repository|admins?)\b",
     re.IGNORECASE,
 )
+_STATES = (
+    (
+        re.compile(
+            r"\b(?:is|are) (?:now )?(?:on|in) (?:the|your|our|her|his|their) calendar\b",
+            re.IGNORECASE,
+        ),
+        ("schedule",),
+    ),
+    (
+        re.compile(r"\b(?:is|are) (?:now )?on (?:its|their) way\b", re.IGNORECASE),
+        ("send", "order", "deploy"),
+    ),
+)
+"""How things are once something was done."""
 _NOW = re.compile(
     r"\bnow (?:runs?|has|have|uses?|points?|listens?|shows?|contains?|returns?|works?|responds?)\b",
     re.IGNORECASE,
@@ -125,11 +139,18 @@ def _claimed(tokens: list[str], i: int, fragment: str, at: int, before: bool | N
         return False
     if not left:
         return lower[i] not in _ALSO_BASE and (not at or before is not False)
+    if lower[i] == "run" and not (_AUX_PERFECT | _AUX_PASSIVE) & set(left[-2:]):
+        return False  # "everything I run"
     if left[-1] in _DETERMINERS and not _ends_headline(left, lower[i + 1 :]):
         return False
+    auxiliary = _auxiliary(left)
+    if auxiliary in _AUX_PASSIVE:
+        return lower[i] not in _REFUSALS
     if any(each in _AGENT for each in left):
         return True
-    return _passive_or_headline(tokens, left, lower, i, fragment)
+    if auxiliary or _OTHERS & set(left):
+        return False
+    return _ends_headline(left, lower[i + 1 :])
 
 
 def _only_begun(lower: list[str], i: int) -> bool:
@@ -146,15 +167,9 @@ def _denied(lower: list[str], i: int, fragment: str) -> bool:
     return bool(MODALS & set(head[-7:])) or _TO_BE.search(" ".join(head)) is not None
 
 
-def _passive_or_headline(
-    tokens: list[str], left: list[str], lower: list[str], i: int, fragment: str
-) -> bool:
-    aux = next((each for each in reversed(left[-3:]) if each in _AUX_PASSIVE | _AUX_PERFECT), None)
-    if aux in _AUX_PASSIVE:
-        return lower[i] not in _REFUSALS
-    if aux in _AUX_PERFECT or _OTHERS & set(left):
-        return False
-    return _ends_headline(left, lower[i + 1 :])
+def _auxiliary(left: list[str]) -> str:
+    """Return the auxiliary that governs a past form; empty where there is none."""
+    return next((each for each in reversed(left[-3:]) if each in _AUX_PASSIVE | _AUX_PERFECT), "")
 
 
 _REFUSALS = words("rejected declined")
@@ -182,9 +197,9 @@ _EXTENSIONS = words("py js ts md txt log csv json yaml yml toml html css sh sql 
 def _head(at: int, tokens: list[str], i: int, fragment: str) -> Head:
     word = tokens[i].lower()
     left = [each.lower() for each in tokens[:i]]
-    agent = bool(_AGENT & set(left)) or not left
+    passive = _auxiliary([each for each in left if each not in _ADVERBS]) in _AUX_PASSIVE
+    agent = not passive and (bool(_AGENT & set(left)) or not left)
     actions = _narrowed(_actions_of(word), word, tokens, i)
-    passive = not agent and any(each in _AUX_PASSIVE for each in left)
     reported = passive or (not agent and _REPORTED.search(fragment) is not None)
     after = fragment[fragment.lower().find(word) + len(word) :]
     implicit = not left
@@ -256,6 +271,10 @@ def _other_forms(at: int, fragment: str) -> Iterator[Head]:
         action = NOUNS.get(nominal[1].lower()) or NOUNS.get(nominal[1].lower().rstrip("s"))
         if action is not None and not ACTIONS[action].looks:
             yield Head(at, (action,), nominal[1].lower(), True, fragment[nominal.end() :])
+            return
+    for pattern, actions in _STATES:
+        if pattern.search(fragment):
+            yield Head(at, actions, "", True, fragment)
             return
     if _NOW.search(fragment):
         yield Head(at, ("update",), "now", True, fragment, standing=True)

@@ -66,7 +66,7 @@ _EXEMPT_AFTER = re.compile(
 )
 
 
-_ADVICE = re.compile(
+ADVICE = re.compile(
     r"\b(?:should|could|would|might|may|recommend\w*|suggest\w*|consider|i'd|we'd|try|typically|usually|"
     r"generally|in general)\b|建议|可以|应该|可能|推荐|通常|一般来说",
     re.IGNORECASE,
@@ -78,7 +78,7 @@ def values_of(statement: str) -> list[Value]:
     """Return the values a statement reports, in its order; not those of questions and plans."""
     found: list[Value] = []
     for sentence in sentences(statement, quotes=True):
-        if sentence.asserted < len(sentence.fragments) or _ADVICE.search(sentence.text):
+        if sentence.asserted < len(sentence.fragments) or ADVICE.search(sentence.text):
             continue
         text, times = _without_times(sentence.text)
         found += [*times, *_ids(text), *_numbers(text)]

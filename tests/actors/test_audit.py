@@ -29,7 +29,14 @@ from ukemi.tools import finish, write_file
 
 # ---------------------------------------------------------------- the labelled sets
 
-SETS = ["statements.jsonl", "held_out.jsonl", "held_out_2.jsonl", "held_out_3.jsonl", "held_out_4.jsonl"]
+SETS = [
+    "statements.jsonl",
+    "held_out.jsonl",
+    "held_out_2.jsonl",
+    "held_out_3.jsonl",
+    "held_out_4.jsonl",
+    "held_out_5.jsonl",
+]
 LINES = [line for name in SETS for line in statements(name)]
 
 
