@@ -5,7 +5,9 @@ from collections.abc import Callable
 from typing import Any, get_args
 
 from ..supervisor.decide import History
+from ..supervisor.errors import UsageError
 from ..supervisor.failure import Stage
+from .explain_danger import DangerGiven
 from .policy import CallGiven, ErrorGiven
 
 Add = Callable[[Any, str, str], argparse.ArgumentParser]
@@ -22,10 +24,14 @@ def add_policy(commands: Any, add: Add) -> None:
     check = add(inner, "check", "say whether a file is a policy: section, key and value at fault")
     check.add_argument("file", metavar="FILE")
     explain = add(
-        inner, "explain", "show what an error leads to: evidence, class, directive, waits"
+        inner,
+        "explain",
+        "show what an error leads to (evidence, class, directive, waits), or with --args whether a call"
+        " would be allowed",
     )
     _add_error(explain)
     _add_call(explain)
+    _add_danger(explain)
     explain.add_argument("--policy", metavar="FILE", help="this policy instead of the defaults")
     explain.add_argument("--rules", metavar="FILE", help="your own rules of classifying (TOML)")
 
@@ -75,6 +81,30 @@ def _add_call(command: argparse.ArgumentParser) -> None:
     )
     command.add_argument(
         "--corrections", metavar="N", type=int, default=0, help="corrections in a row so far (0)"
+    )
+
+
+def _add_danger(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--args", metavar="JSON", help="the arguments of a call, as an object")
+    command.add_argument("--danger", metavar="WORD", help="what the tool declares about itself")
+    command.add_argument("--cwd", metavar="DIR", help="the session's working directory (this one)")
+
+
+def danger_given(options: argparse.Namespace) -> DangerGiven:
+    """Return the call that is to be judged.
+
+    Raises:
+        UsageError: an error is named, too.
+    """
+    if any(each is not None for each in (options.error, options.status, options.exception)):
+        raise UsageError("name an error or a call: --args goes with no error")
+    return DangerGiven(
+        arguments=options.args,
+        tool=options.tool,
+        agent=options.agent,
+        danger=options.danger,
+        effect=options.effect,
+        cwd=options.cwd,
     )
 
 

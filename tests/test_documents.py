@@ -14,8 +14,10 @@ import msgspec
 import pytest
 
 from ukemi import ErrorClass, Failure, Policy, Traits
+from ukemi.supervisor.danger import Action, Verdict, judge
 from ukemi.supervisor.decide import History, decide
 from ukemi.supervisor.policy_file import parse_policy
+from ukemi.supervisor.risks import CATEGORIES
 
 ROOT = Path(__file__).resolve().parent.parent
 README = ROOT / "README.md"
@@ -164,3 +166,14 @@ def test_the_readme_tells_every_promise() -> None:
     assert [row[0] for row in rows] == [f"P{number}" for number in range(1, 12)]
     for _, _, today, tests in rows:
         assert ("Not yet" in today) != ("](tests/" in tests)
+
+
+def test_the_danger_section_shown_is_read_and_names_every_category() -> None:
+    (block,) = blocks(ROOT / "docs" / "approvals.md", "toml")
+    shown = parse_policy(block.text).danger
+    assert shown.categories == Policy().danger.categories
+    assert all(f"\n{name} = " in block.text for name in CATEGORIES)
+    assert (shown.expires_s, shown.on_denied) == (86_400.0, "conclude")
+    assert judge(Action(tool="place_order", danger="money", arguments={"units": 3}), shown) == (
+        Verdict("allow", "money", "", '[[danger.rules]] tool = "place_order", units <= 10 -> allow')
+    )

@@ -173,3 +173,49 @@ def test_classify_reads_lines_and_goes_on_after_a_bad_one(
     answers = [json.loads(line) for line in ran.out.splitlines()]
     assert [(each["id"], each["class"]) for each in answers] == [(1, "transient"), (2, "transient")]
     assert "line 2" in ran.err
+
+
+CALLS: list[tuple[tuple[str, ...], str, str, str]] = [
+    (("--tool", "shell", "--args", '{"command": "rm -rf src"}'), "ask", "delete", "under src"),
+    (("--tool", "shell", "--args", '{"command": "ls"}'), "allow", "shell", "none seen"),
+    (("--tool", "shell", "--args", '{"command": "rm -rf /"}'), "deny", "destroy", "under /"),
+    (("--tool", "delete_file", "--args", '{"path": "a.txt"}'), "ask", "delete", "delete_file"),
+    (("--tool", "pay", "--danger", "money", "--args", "{}"), "ask", "money", "moves money"),
+    (("--tool", "note", "--args", "{}"), "allow", "", "none seen"),
+    (("--tool", "read_file", "--args", '{"path": ".env"}'), "ask", "credentials", "secrets"),
+]
+
+
+@pytest.mark.parametrize("row", CALLS, ids=lambda row: " ".join(row[0]))
+def test_explain_judges_a_call(ukemi: Ukemi, row: tuple[tuple[str, ...], str, str, str]) -> None:
+    words, decision, category, said = row
+    data = ukemi("policy", "explain", *words, "--json").data
+    assert (data["decision"], data["category"]) == (decision, category)
+    ran = ukemi("policy", "explain", *words)
+    assert ran.status == 0
+    assert decision in ran.out and said in ran.out
+
+
+def test_explain_judges_a_call_by_a_policy_and_a_tools_own_marks(
+    ukemi: Ukemi, tmp_path: Path
+) -> None:
+    (tmp_path / "shop.py").write_text(
+        "from ukemi import tool\n\n@tool(danger='money')\ndef buy(units: int) -> int:\n    return 1\n"
+    )
+    (tmp_path / "small.toml").write_text(
+        '[[danger.rules]]\ntool = "buy"\nwhen = { units = "<= 10" }\nthen = "allow"\n'
+    )
+    words = ("policy", "explain", "--tool", "shop.py:buy", "--policy", "small.toml", "--json")
+    small = ukemi(*words, "--args", '{"units": 3}').data
+    assert (small["decision"], small["danger"]) == ("allow", "money")
+    assert small["rule"] == '[[danger.rules]] tool = "buy", units <= 10 -> allow'
+    assert ukemi(*words, "--args", '{"units": 30}').data["decision"] == "ask"
+
+
+@pytest.mark.parametrize(
+    "words", [("--args", "{"), ("--args", "[]"), ("--args", "{}", "--status", "1")]
+)
+def test_explain_refuses_what_names_no_call(ukemi: Ukemi, words: tuple[str, ...]) -> None:
+    ran = ukemi("policy", "explain", *words)
+    assert (ran.status, ran.out) == (2, "")
+    assert "--args" in ran.err

@@ -3,6 +3,7 @@
 from itertools import permutations, product
 from typing import Any
 
+import msgspec
 import pytest
 from danger_sets import CWD, records, shell
 
@@ -123,7 +124,7 @@ def test_a_tool_that_declares_nothing_is_allowed() -> None:
 
 def test_each_category_can_be_set_and_is_then_what_follows() -> None:
     for category, decision in product(CATEGORIES, DECISIONS):
-        policy = DangerPolicy(categories=DangerCategories(**{category: decision}))
+        policy = DangerPolicy(categories=msgspec.convert({category: decision}, DangerCategories))
         word = "a word of its own" if category == "other" else category
         danger = judge(Action(tool="t", danger=word, arguments={"command": "ls"}), policy)
         assert danger.decision == decision
