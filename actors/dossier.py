@@ -12,7 +12,7 @@ TEXT_MAX = 4_000
 """Characters of input and error kept in a dossier; the journal has the whole."""
 
 DOUBT_OPTIONS = (
-    "find out whether the call in doubt took effect, then resolve it: done, not_done or abandon",
+    "find out whether the call in doubt took effect, then resolve it: done, not_done, retry or abandon",
     "send a message to go on while the question stays open",
 )
 OPTIONS: dict[str, tuple[str, ...]] = {

@@ -6,7 +6,7 @@ from ..stores.records import ToolCall
 from ..supervisor.errors import ErrorClass, InvalidArgument
 from ..supervisor.failure import Failure, Traits
 from ..supervisor.policy import Policy
-from .arguments import FORM, digest
+from .arguments import FORM, NO_DEFAULTS, digest
 from .closing import closed_resource
 from .ends import (
     IN_DOUBT,
@@ -251,10 +251,18 @@ class Preparing:
         return in_doubt_still(
             asked.step,
             self._session.services.mask(call.arguments),
-            intent.digest if intent else digest(call.name, call.arguments),
+            intent.digest if intent else self._name_of(call),
             intent.attempts if intent else 1,
             tried,
             still_running=running,
+        )
+
+    def _name_of(self, call: ToolCall) -> str:
+        """Name a call of which there is no intent, and perhaps no tool any more."""
+        toolbox = self._session.installed.toolbox
+        known = call.name in toolbox
+        return digest(
+            call.name, call.arguments, toolbox.get(call.name).defaults if known else NO_DEFAULTS
         )
 
 
