@@ -273,7 +273,7 @@ async def test_files_are_reported_as_not_rolled_back(store: MemoryStore) -> None
 
 async def test_the_model_is_told_and_goes_on_truthfully(store: MemoryStore) -> None:
     desk = Desk()
-    of = desk.agent(book("car"), call("locked"), book("car"), "I have booked the car again.")
+    of = desk.agent(book("car"), call("locked"), book("car"), "Understood.")
     async with running(store, of) as runtime:
         await run_one(runtime, of, session_id="one")
         await runtime.session("one").send("the right is there now, go on")
@@ -557,7 +557,7 @@ async def test_where_the_task_says_so_all_is_frozen_and_a_person_can_undo_it(
 
 async def test_a_frozen_session_may_also_go_on(store: MemoryStore) -> None:
     desk = Desk()
-    of = desk.agent(book("car"), call("locked"), "I have booked the car.")
+    of = desk.agent(book("car"), call("locked"), "Understood.")
     async with running(store, of) as runtime:
         handle = await runtime.start("agent", "go", session_id="one", on_failure="freeze")
         await ended(runtime, "one")
