@@ -131,7 +131,7 @@ class Look:
             return "git"
         if is_folder and len(spot.parts) >= DEPTH_MAX:
             return "too deep"
-        if rules.layers:
+        if rules.any:
             path = os.fsdecode(b"/".join((*spot.parts, name)))
             return "excluded" if rules.exclude(path, is_folder=is_folder) else None
         return None

@@ -159,9 +159,18 @@ class Restorer:
         self.journal = Journal(objects)
 
     def begin(
-        self, place: bytes, plan: Plan, pause: Callable[[], None], undoes: str = ""
+        self,
+        place: bytes,
+        plan: Plan,
+        pause: Callable[[], None],
+        undoes: str = "",
+        restore_id: str = "",
     ) -> Report:
         """Do a plan.
+
+        Args:
+            restore_id: a name that was never used; empty: a fresh one. Who writes it down beforehand
+                finds out after a kill whether this had begun.
 
         Raises:
             ContentLost: a content it needs is not stored; nothing was changed.
@@ -177,7 +186,7 @@ class Restorer:
         if lost:
             raise ContentLost(f"the contents of {lost[:5]} are not stored any more")
         record = Record(
-            restore_id=secrets.token_hex(6),
+            restore_id=restore_id or secrets.token_hex(6),
             place=place,
             plan=plan,
             undoes=undoes,

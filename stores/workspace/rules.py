@@ -23,6 +23,8 @@ class Rules(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         exclude: lines of a gitignore file that lies at the top of the tree.
         gitignore: also what the tree's own ``.gitignore`` files name.
         size_max: bytes of a file, which is read whole into memory.
+        own: files in the tree that are the runtime's own, relative to it; also what lies beside
+            them under their name and a hyphen. No line of the tree's brings them back.
 
     Raises:
         UsageError: lines are given, and the library that reads them is not installed
@@ -32,6 +34,7 @@ class Rules(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     exclude: tuple[str, ...] = ()
     gitignore: bool = False
     size_max: int = SIZE_MAX
+    own: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if not 0 < self.size_max <= SIZE_MAX_LIMIT:
@@ -42,7 +45,7 @@ class Rules(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     @property
     def plain(self) -> bool:
         """Whether no line excludes anything."""
-        return not self.exclude and not self.gitignore
+        return not self.exclude and not self.gitignore and not self.own
 
 
 class Layer(Struct, frozen=True):
@@ -57,19 +60,29 @@ class Exclusions(Struct, frozen=True):
     """The layers that hold in a folder, outermost first. A deeper one overrules those above it."""
 
     layers: tuple[Layer, ...] = ()
+    own: tuple[str, ...] = ()
+
+    @property
+    def any(self) -> bool:
+        """Whether something may be left out."""
+        return bool(self.layers or self.own)
 
     @property
     def key(self) -> tuple[bytes, ...]:
         """Equal for equal rules: what was excluded by them is excluded still."""
-        return tuple(layer.digest for layer in self.layers)
+        own = hashlib.sha256("\0".join(self.own).encode(errors="surrogateescape")).digest()
+        return (*((own,) if self.own else ()), *(layer.digest for layer in self.layers))
 
     def below(self, folder: str, lines: Sequence[str]) -> "Exclusions":
         """Return what holds in a folder with an ignore file; its path is empty or ends with a slash."""
         digest = hashlib.sha256("\n".join((folder, *lines)).encode(errors="surrogateescape"))
-        return Exclusions((*self.layers, Layer(folder, digest.digest(), _spec(lines))))
+        layer = Layer(folder, digest.digest(), _spec(lines))
+        return Exclusions((*self.layers, layer), self.own)
 
     def exclude(self, path: str, *, is_folder: bool) -> bool:
         """Tell whether a path is left out; the path is relative to the top of the tree."""
+        if any(path == own or path.startswith(f"{own}-") for own in self.own):
+            return True
         for layer in reversed(self.layers):
             inside = path[len(layer.folder) :] + ("/" if is_folder else "")
             include = layer.spec.check_file(inside).include
@@ -80,7 +93,8 @@ class Exclusions(Struct, frozen=True):
 
 def exclusions_of(rules: Rules) -> Exclusions:
     """Return what holds at the top of a tree."""
-    return Exclusions().below("", rules.exclude) if rules.exclude else Exclusions()
+    top = Exclusions(own=rules.own)
+    return top.below("", rules.exclude) if rules.exclude else top
 
 
 def _spec(lines: Sequence[str]) -> Any:

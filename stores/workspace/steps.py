@@ -6,7 +6,8 @@ without following links; a path that is not as it was is left alone and said to 
 
 import errno
 import os
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from typing import Literal
 
@@ -29,6 +30,8 @@ from .plans import Step
 Did = Literal["restored", "deleted", "as wanted", "changed meanwhile", "failed", "not tried"]
 """What became of a step; only the first two changed anything."""
 
+WRITERS = 8
+GROUP = 256
 _OPEN = 0o700
 # The folder above is missing, no folder, or a link.
 _NO_WAY = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP)
@@ -61,17 +64,18 @@ class Walk:
         self._synced = synced
 
     def all(self, steps: tuple[Step, ...], pause: Callable[[], None]) -> tuple[Outcome, ...]:
-        """Do the steps; the first error ends it, and the rest is not tried.
+        """Do the steps; the first error ends it, and what is not under way then is not tried.
 
         What ``pause`` raises passes, with every step done or not begun.
         """
         outcomes = {step.path: Outcome(step.path, "not tried") for step in steps}
         try:
             self._open_folders(steps)
-            for step in _in_order(steps):
+            for group in _groups(_in_order(steps)):
                 pause()
-                outcomes[step.path] = outcome = self._tried(step)
-                if outcome.did == "failed":
+                done = self._together(group)
+                outcomes |= {outcome.path: outcome for outcome in done}
+                if any(outcome.did == "failed" for outcome in done):
                     break
         finally:
             failed = self.close_folders(steps)
@@ -79,6 +83,13 @@ class Walk:
             outcomes[path] = Outcome(path, "failed", _words(error))
         self._sync(outcome.path for outcome in outcomes.values() if outcome.did in _CHANGED)
         return tuple(outcomes[step.path] for step in steps)
+
+    def _together(self, group: Sequence[Step]) -> list[Outcome]:
+        """Do steps that do not depend on each other; most of the time is waiting for the disk."""
+        if len(group) == 1:
+            return [self._tried(group[0])]
+        with ThreadPoolExecutor(WRITERS, thread_name_prefix="ukemi-restore") as pool:
+            return list(pool.map(self._tried, group))
 
     def _tried(self, step: Step) -> Outcome:
         try:
@@ -230,6 +241,24 @@ def _in_order(steps: tuple[Step, ...]) -> list[Step]:
     """Deletions first and from the end, so that folders are empty when they go; then the rest."""
     deleting = sorted((step for step in steps if step.deletes), key=_path, reverse=True)
     return deleting + sorted((step for step in steps if not step.deletes), key=_path)
+
+
+def _groups(steps: Sequence[Step]) -> Iterator[list[Step]]:
+    """Yield steps to be done together, in their order: of a few steps each alone, so that the first error
+    leaves nothing done behind it; of many, those between two folders."""
+    at_once = 1 if len(steps) <= GROUP else GROUP
+    group: list[Step] = []
+    for step in steps:
+        folder = isinstance(step.now, Folder) or isinstance(step.want, Folder)
+        if group and (folder or len(group) == at_once):
+            yield group
+            group = []
+        group.append(step)
+        if folder:
+            yield group
+            group = []
+    if group:
+        yield group
 
 
 def _reached(have: Entry | None, step: Step) -> bool:

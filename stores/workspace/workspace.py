@@ -114,11 +114,12 @@ class WorkspaceFiles:
         *,
         rules: Rules | None = None,
         force: bool = False,
+        name: str = "",
         pause: Callable[[], None] = no_pause,
     ) -> Report:
         """Put the paths a restore has changed back to what they were before it; itself a restore.
 
-        What somebody changed since is left alone, unless forced.
+        What somebody changed since is left alone, unless forced. ``name`` is as in `Workspace.restore`.
 
         Raises:
             RestoreUnknown: there is none of this name, or it is kept no more.
@@ -130,7 +131,7 @@ class WorkspaceFiles:
         space = self.workspace(os.fsdecode(record.place), rules)
         touched = self.restorer.before_undo(record)
         plan = space.plan_touched(record.plan.current, touched, force=force, pause=pause)
-        return self.restorer.begin(record.place, plan, pause, undoes=restore_id)
+        return self.restorer.begin(record.place, plan, pause, restore_id, name)
 
     def collect(
         self, roots: Iterable[str], *, grace_s: float = GRACE_S, dry_run: bool = False
@@ -217,14 +218,21 @@ class Workspace:
         read = self._files.objects.tree
         return plan_restore(read, target=to, current=current, touched=touched, force=force)
 
-    def restore(self, plan: Plan, *, pause: Callable[[], None] = no_pause) -> Report:
+    def restore(
+        self, plan: Plan, *, name: str = "", pause: Callable[[], None] = no_pause
+    ) -> Report:
         """Do a plan: journaled, stopped by the first error, finished or undone later where it stopped.
+
+        Args:
+            name: the restore's id, never used before; empty: a fresh one. Who writes it down
+                beforehand finds out after a kill whether it had begun.
 
         Raises:
             ContentLost: a content it needs is not stored any more; nothing was changed.
             UsageError: another restore of this tree is open.
         """
-        return self._files.restorer.begin(os.fsencode(self.directory), plan, pause)
+        place = os.fsencode(self.directory)
+        return self._files.restorer.begin(place, plan, pause, restore_id=name)
 
 
 def _only(directory: str, paths: Sequence[str | bytes]) -> Only | None:

@@ -192,3 +192,35 @@ def test_an_interruption_leaves_it_open(session: Session, root: Path) -> None:
     assert again.finish(pending.restore_id).clean
     assert told(root) == START
     again.close()
+
+
+def test_many_files_are_restored_together(
+    session: Session, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Several at a time; an error still stops it, and each path has its own outcome."""
+    make(root, {f"{n % 4}/f{n}": f"text {n}" for n in range(700)})
+    before = told(root)
+    start = session.checkpoint()
+    with session:
+        make(root, {f"{n % 4}/f{n}": f"other {n}" for n in range(700)})
+        make(root, {f"new/f{n}": "new" for n in range(300)})
+    plan = session.plan(start)
+    worked = told(root)
+    real, written = os.write, list[int]()
+
+    def write(made: int, data: bytes) -> int:
+        written.append(made)
+        if len(written) == 300:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return real(made, data)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "write", write)
+        stopped = session.space.restore(plan)
+    did = [one.did for one in stopped.outcomes]
+    assert (stopped.state, did.count("failed")) == ("stopped", 1)
+    assert did.count("not tried") >= 100
+    assert session.files.finish(stopped.restore_id).clean
+    assert told(root) == before
+    assert session.files.undo(stopped.restore_id).clean
+    assert told(root) == worked
