@@ -18,7 +18,7 @@ SHAPES: tuple[tuple[str, ...], ...] = (
     ("put", "book", "mail"),
     ("look", "look_blocking"),
     ("fan_put", "fan_book", "fan_mail"),
-    ("mail_blocking", "wire_blocking"),
+    ("wire_blocking", "mail_blocking"),
     ("mail", "look_long", "book_blocking"),
 )
 """Tools of a step. ``fan_*`` and reads run side by side, ``*_blocking`` in threads. ``wire`` has a probe."""

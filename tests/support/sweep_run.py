@@ -33,6 +33,10 @@ POINTS = (
 )
 
 
+PROBE_ASKED = "probe-asked"
+"""A point that only a second process comes to: it asks about what the first left."""
+
+
 class Plan(Struct, frozen=True):
     """Where the processes of one run are killed, one after another; the last one runs to the end."""
 
@@ -88,7 +92,7 @@ def make_plan(seed: int, name: str, counts: dict[str, int]) -> Plan:
     kills = [f"{point}:{_number(point, share, counts)}"]
     if dice.random() < 1 / 3:
         # In what the first has left to do.
-        second = dice.choice(POINTS)
+        second = dice.choice((*POINTS, PROBE_ASKED, PROBE_ASKED))
         kills.append(f"{second}:{_number(second, dice.random() * (1 - share), counts)}")
     return Plan(tuple(kills), normal=dice.random() < 0.25, uvloop=dice.random() < 0.5)
 
@@ -96,6 +100,8 @@ def make_plan(seed: int, name: str, counts: dict[str, int]) -> Plan:
 def _number(point: str, share: float, counts: dict[str, int]) -> int:
     if point == "clock":
         return round(CLOCK_MS_FIRST + share * max(0, counts[point] - CLOCK_MS_FIRST))
+    if point == PROBE_ASKED:
+        return 1
     # Sessions meet in more or fewer commits from run to run.
     sure = int(counts[point] * (0.8 if point.startswith("commit") else 1.0))
     return 1 + min(int(share * sure), sure - 1)
