@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 
 from .danger_paths import UNKNOWN, Where
 from .risks import Risk
-from .shell_calls import Call, Finding, Handler, Runs, RunsText, Scope, reads
+from .shell_calls import Call, Finding, Handler, Runs, RunsText, Scope, reads, writes
 from .shell_expand import Field
 from .shell_python import python_risks
 
@@ -107,8 +107,18 @@ def _eval(call: Call, scope: Scope) -> Iterator[Finding]:
 
 def _source(call: Call, scope: Scope) -> Iterator[Finding]:
     for path in call.arguments[:1]:
-        yield from reads(scope, path)
-        yield from _script_file(scope, path)
+        if path.text not in _OWN_SETTINGS or path.text in scope.fetched:
+            yield from reads(scope, path)
+            yield from _script_file(scope, path)
+
+
+# What the user's own shell reads at its start.
+_OWN_SETTINGS = frozenset(
+    (
+        *("~/.bashrc", "~/.profile", "~/.bash_profile", "~/.zshrc", "~/.zprofile", "/etc/profile"),
+        *("~/.nvm/nvm.sh", "~/.cargo/env", "~/.asdf/asdf.sh"),
+    )
+)
 
 
 def _trap(call: Call, scope: Scope) -> Iterator[Finding]:
@@ -201,6 +211,7 @@ def _interpreter(inline: tuple[str, ...], language: str) -> Handler:
                 code = call.arguments[at + 1].text if at + 1 < len(call.arguments) else UNKNOWN
                 if not _only_prints(code):
                     yield Risk("code", f"runs {language} code that is not read")
+                yield from _in_place(call, scope, at)
                 return
             if text.startswith("-"):
                 continue
@@ -214,8 +225,18 @@ def _interpreter(inline: tuple[str, ...], language: str) -> Handler:
     return handler
 
 
+def _in_place(call: Call, scope: Scope, at: int) -> Iterator[Risk]:
+    """perl -i and ruby -i change the files that stand behind the code."""
+    flags = [each.text for each in call.arguments[: at + 1] if each.text.startswith("-")]
+    changes = any(re.match(r"-[a-zA-Z]*i", each) for each in flags)
+    for path in call.arguments[at + 2 :]:
+        yield from reads(scope, path)
+        if changes:
+            yield from writes(scope, path, "changes")
+
+
 _SAFE_CODE = re.compile(
-    r"(?:console\.log|print|puts|p|echo|say)\s*\(?"
+    r"(?:(?:console\.log|print|puts|p|echo|say)\s*\(?)?"
     r"(?:[\w\s.+*/%-]|\"[^\"$`\\]*\"|'[^'$`\\]*')*\)?;?"
 )
 _SAFE_FILTER = re.compile(
@@ -243,7 +264,7 @@ CODE: dict[str, Handler] = {
     **dict.fromkeys(
         ("node", "nodejs"), _interpreter(("-e", "--eval", "-p", "--print"), "JavaScript")
     ),
-    **dict.fromkeys(("perl",), _interpreter(("-e", "-E", "-n", "-p", "-i"), "Perl")),
+    **dict.fromkeys(("perl",), _interpreter(("-e", "-E"), "Perl")),
     **dict.fromkeys(("ruby", "irb"), _interpreter(("-e",), "Ruby")),
     **dict.fromkeys(("php",), _interpreter(("-r", "-R", "-B"), "PHP")),
     **dict.fromkeys(("lua", "luajit", "julia", "Rscript", "R"), _interpreter(("-e",), "inline")),

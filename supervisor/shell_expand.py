@@ -121,6 +121,9 @@ def _variable(part: Variable, names: Names) -> Iterator[Field]:
     instead = part.operator.removeprefix(":") in ("-", "=", "+") and part.rest is not None
     if instead and part.rest is not None:
         yield from expand(part.rest, names)
+    if part.operator in ("%", "%%", "##") and part.name in names:
+        yield from (Field(_cut(each, part), splits=splits) for each in names[part.name])
+        return
     if part.operator and not (instead or part.operator in (":?", "?")):
         yield Field(UNKNOWN, splits=splits)
         return
@@ -134,6 +137,18 @@ def _variable(part: Variable, names: Names) -> Iterator[Field]:
             yield Field(text, bool(_GLOB.search(text)), several)
     elif part.operator.removeprefix(":") != "+":
         yield Field(UNKNOWN, splits=splits)
+
+
+def _cut(text: str, part: Variable) -> str:
+    """Return a text that a part is taken off of; where that might lead elsewhere, it is unknown.
+
+    What is left of a relative path when its end is cut off leads to the same place or one above it
+    that is inside; of ``${name##*/}`` the last name is left.
+    """
+    if part.operator == "##":
+        whole = part.rest is not None and part.rest.source == "*/"
+        return text.rpartition("/")[2] if whole and UNKNOWN not in text else UNKNOWN
+    return UNKNOWN if text.startswith(("/", HOME)) or ".." in text else text
 
 
 def _printed(script: Script) -> str:

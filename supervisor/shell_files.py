@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator
-from itertools import pairwise
+from itertools import pairwise, product
 
 from .danger_paths import UNKNOWN, Where
 from .risks import Risk
@@ -16,6 +16,7 @@ from .shell_calls import (
     RunsText,
     Scope,
     deletes,
+    is_sensitive,
     options,
     reads,
     writes,
@@ -77,6 +78,8 @@ def _cp(call: Call, scope: Scope) -> Iterator[Finding]:
         yield from reads(scope, path)
     for path in target:
         yield from writes(scope, path, "copies files to")
+        if any(each.text in ("/dev/null", "/dev/zero") for each in given.operands[:-1]):
+            yield Risk("delete", f"empties {path.shown}")
 
 
 def _ln(call: Call, scope: Scope) -> Iterator[Finding]:
@@ -150,6 +153,11 @@ def _find(call: Call, scope: Scope) -> Iterator[Finding]:
         yield Risk("unclear", "searches with conditions that are known only when it runs")
     starts = _starts(words)
     where = ", ".join(each.shown for each in starts)
+    for start, name in product(starts, _names(words)):
+        for place in scope.places(f"{start.text}/{name.text}"):
+            hidden = is_sensitive(scope.limits, place, globs=name.globs)
+            if place.where is Where.OUTSIDE and hidden:
+                yield Risk("credentials", f"looks for {name.shown} under {start.shown}")
     if any(each.text == "-delete" for each in words):
         yield Risk("delete", f"deletes what it finds under {where}")
     for at, each in enumerate(words):
@@ -171,14 +179,17 @@ def _starts(words: tuple[Field, ...]) -> tuple[Field, ...]:
 
 def _found_names(starts: tuple[Field, ...], words: tuple[Field, ...]) -> Iterator[str]:
     """Return patterns for what a search finds."""
-    names = [
-        following.text
+    names = [each.text for each in _names(words)] or ["*"]
+    for start, name in product(starts, names):
+        yield f"{start.text.rstrip('/')}/{name}"
+
+
+def _names(words: tuple[Field, ...]) -> list[Field]:
+    return [
+        Field(following.text, globs=True)
         for word, following in pairwise(words)
         if word.text in ("-name", "-iname") and following.known
     ]
-    for start in starts:
-        for name in names or ["*"]:
-            yield f"{start.text.rstrip('/')}/{name}"
 
 
 def _put_in(word: Field, found: str) -> Field:
@@ -213,7 +224,7 @@ def _tar(call: Call, scope: Scope) -> Iterator[Finding]:
     elif given.has("-x", "--extract", "--get"):
         if given.has("-P", "--absolute-names"):
             yield Risk("outside", "unpacks to wherever the archive says")
-        for path in given.of("-C", "--directory"):
+        for path in given.of("-C", "--directory") or (Field("."),):
             yield from writes(scope, path, "unpacks to")
 
 
@@ -226,7 +237,9 @@ def _archive(scope: Scope, path: Field) -> Iterator[Risk]:
 
 def _unpack(call: Call, scope: Scope) -> Iterator[Finding]:
     given = options(call, "dxPo", ("--output",))
-    for path in given.of("-d"):
+    for path in given.of("-d", *(("-o",) if call.program.startswith("7z") else ())) or (
+        Field("."),
+    ):
         yield from writes(scope, path, "unpacks to")
 
 
@@ -336,9 +349,21 @@ def _grep(call: Call, scope: Scope) -> Iterator[Finding]:
     patterns = given.of("-e", "--regexp") or given.operands[:1]
     for path in given.operands if named else given.operands[1:]:
         yield from reads(scope, path)
-        outside = any(each.where is Where.OUTSIDE for each in scope.places(path.text))
-        if outside and any(names_secret(each.text) for each in patterns):
-            yield Risk("credentials", f"looks for secrets in {path.shown}")
+        outside = [e for e in scope.places(path.text) if e.where is Where.OUTSIDE]
+        everything = given.has("-r", "-R", "--recursive") and any(e.is_top for e in outside)
+        if everything or (outside and any(names_secret(each.text) for each in patterns)):
+            yield Risk("credentials", f"looks for something in all of {path.shown}")
+
+
+def _reserves(call: Call, scope: Scope) -> Iterator[Finding]:
+    yield Risk("system", f"takes up space on the disk with {call.program}")
+    yield from _makes(call, scope)
+
+
+def _unpacks_all(call: Call, scope: Scope) -> Iterator[Finding]:
+    """cpio: the archive says where its files go."""
+    if options(call, "DFIO").has("-i", "--extract", "-p", "--pass-through"):
+        yield Risk("outside", "unpacks to wherever the archive says")
 
 
 def _split(call: Call, scope: Scope) -> Iterator[Finding]:
@@ -378,7 +403,7 @@ _READERS = """
     cat tac head tail less more most man nl wc cut tr uniq rev fold fmt column comm join paste diff cmp md5sum sha1sum
     sha224sum sha256sum sha384sum sha512sum shasum cksum b2sum sum base64 base32 xxd od hexdump hd strings jq
     zcat zless zgrep bzcat xzcat bat batcat colordiff sdiff tsort expand unexpand iconv look csvcut csvlook
-    csvstat xmllint pdftotext pr cloc tokei scc readelf objdump nm ldd size exiftool identify mediainfo
+    csvstat shuf ptx xmllint pdftotext pr cloc tokei scc readelf objdump nm ldd size exiftool identify mediainfo
 """
 _HARMLESS = """
     ls ll la dir vdir tree du df stat file test [ [[ pwd cd echo printf true false : expr seq date cal sleep
@@ -398,7 +423,7 @@ FILES: dict[str, Handler] = {
     **dict.fromkeys(("rm", "rmdir", "unlink", "trash", "trash-put", "srm"), _rm),
     **dict.fromkeys(("shred", "wipe"), _shred),
     **dict.fromkeys(("cp", "install", "ditto"), _cp),
-    **dict.fromkeys(("mkdir", "touch", "mkfifo", "fallocate"), _makes),
+    **dict.fromkeys(("mkdir", "touch", "mkfifo", "link"), _makes),
     **dict.fromkeys(("chmod", "chown", "chgrp", "chattr", "setfacl", "setcap", "xattr"), _modes),
     **dict.fromkeys(("unzip", "7z", "7za", "unrar"), _unpack),
     **dict.fromkeys(_PACKERS.split(), _packs),
@@ -408,6 +433,8 @@ FILES: dict[str, Handler] = {
     **dict.fromkeys(("sed", "gsed"), _sed),
     **dict.fromkeys(("fd", "fdfind"), _fd),
     **dict.fromkeys(("split", "csplit"), _split),
+    "fallocate": _reserves,
+    "cpio": _unpacks_all,
     "truncate": _truncate,
     "mv": _mv,
     "ln": _ln,

@@ -28,7 +28,7 @@ def _git(call: Call, scope: Scope) -> Iterator[Finding]:
             if re.search(pattern, f" {' '.join(given[given.index(verb) + 1 :])} "):
                 yield Risk(category, f"{what} (git {verb})")
                 break
-    if any(UNKNOWN in each for each in operands[:1]) and verb in _GIT:
+    if verb in _GIT and verb != "commit" and any(UNKNOWN in each for each in operands[:1]):
         yield Risk("unclear", f"runs git {verb} with words that are known only when it runs")
     yield from _git_addresses(call, scope, verb)
 

@@ -7,6 +7,7 @@ from .danger_paths import UNKNOWN
 from .risks import Risk
 from .shell_calls import Call, Finding, Handler, Scope, options, reads
 from .shell_code import script_risks
+from .shell_subcommands import by_table
 
 # ---------------------------------------------------------------- clouds
 
@@ -98,6 +99,29 @@ def _java(call: Call, scope: Scope) -> Iterator[Finding]:
         yield from script_risks(scope, path, "program")
 
 
+_LINKS = re.compile(r"add|del|delete|set|flush|change|replace|append|up|down|exec|netns")
+
+
+def _links(call: Call, scope: Scope) -> Iterator[Finding]:
+    """ip and ifconfig: asking is harmless."""
+    words = [each.text for each in call.arguments]
+    if any(_LINKS.fullmatch(each) or UNKNOWN in each for each in words):
+        yield Risk("config", f"changes how the machine is connected with {call.program}")
+
+
+def _terminals(call: Call, scope: Scope) -> Iterator[Finding]:
+    asking = ("ls", "list-sessions", "-ls", "-list", "-V", "-v", "--version", "has-session")
+    if not any(each.text in asking for each in call.arguments[:1]):
+        yield Risk("unclear", f"runs commands in a terminal of their own with {call.program}")
+
+
+def _kubectl(call: Call, scope: Scope) -> Iterator[Finding]:
+    yield from by_table(call, scope)
+    words = [each.text for each in call.arguments]
+    if any(re.match(r"secrets?(?:$|[/.,])|--raw$", each) for each in words):
+        yield Risk("credentials", "reads secrets of a cluster")
+
+
 def _keys(call: Call, scope: Scope) -> Iterator[Finding]:
     yield Risk("credentials", f"handles keys or passwords with {call.program}")
     for each in call.arguments:
@@ -174,13 +198,16 @@ MACHINE: dict[str, Handler] = {
         _risk("install", "installs or removes programs of the machine"),
     ),
     **dict.fromkeys(
-        ("screen", "tmux", "script", "expect"),
+        ("script",),
         _risk("unclear", "runs commands in a terminal of their own"),
     ),
     **dict.fromkeys(
         ("scutil", "networksetup", "nmcli", "route", "tc", "iwconfig"),
         _risk("config", "changes how the machine is connected"),
     ),
+    **dict.fromkeys(("ip", "ifconfig"), _links),
+    **dict.fromkeys(("kubectl", "oc"), _kubectl),
+    **dict.fromkeys(("screen", "tmux"), _terminals),
     "history": _history,
     "sysctl": _sysctl,
     "mysqldump": _risk("credentials", "copies a whole database"),

@@ -71,6 +71,8 @@ def _curl(call: Call, scope: Scope) -> Iterator[Finding]:
         yield Risk("system", "commands a service of this machine through its socket")
     yield from _secrets_sent(scope, call, addresses)
     yield from _saved(scope, given, addresses, ("-o", "--output", "-D", "--dump-header"))
+    if given.has("-O", "--remote-name") and not given.of("--output-dir"):
+        yield from writes(scope, Field("."), "downloads to")
 
 
 def _shown(fields: tuple[Field, ...]) -> str:

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 
-from .danger_paths import Where
+from .danger_paths import UNKNOWN, Where, place_of
 from .risks import Risk
 from .shell_calls import Call, Finding, Handler, Runs, Scope, options, writes
 from .shell_code import RELEASING, is_releasing
@@ -68,6 +68,9 @@ def _npx(call: Call, scope: Scope) -> Iterator[Finding]:
         yield Risk("install", f"fetches and runs {words[0].shown if words else 'a package'}")
 
 
+_OWN_FOLDER = re.compile(r"\.{1,2}/(?!.*\.(?:whl|zip|gz|bz2|xz|tar)$).*|\.\[.*")
+
+
 def _pip(call: Call, scope: Scope) -> Iterator[Finding]:
     """pip: what the project lists may be installed, another package is a question."""
     words, asks = words_of(call)
@@ -84,7 +87,7 @@ def _pip(call: Call, scope: Scope) -> Iterator[Finding]:
             if "://" in each.text
             or any(place.where is not Where.INSIDE for place in scope.places(each.text))
         ]
-        project = [each for each in named if not re.match(r"\.{1,2}/|\.\[", each.text)]
+        project = [each for each in named if not _OWN_FOLDER.fullmatch(each.text)]
         for each in dict.fromkeys((*project, *outside)):
             yield Risk("install", f"installs {each.shown}")
         if given.has("--break-system-packages", "--target", "-t", "--user"):
@@ -148,6 +151,16 @@ def _runner(call: Call, scope: Scope) -> Iterator[Finding]:
 # ---------------------------------------------------------------- building
 
 
+def _foreign(scope: Scope) -> Iterator[Risk]:
+    """What is run by the rules of a folder is run by whoever wrote those."""
+    for each in scope.directories:
+        where = place_of(".", each, scope.limits.workspace).where
+        if where not in (Where.INSIDE, Where.SCRATCH):
+            yield Risk(
+                "code", f"runs what is in {each.replace(UNKNOWN, '…')}, outside the workspace"
+            )
+
+
 def _make(call: Call, scope: Scope) -> Iterator[Finding]:
     words, asks = words_of(call)
     if any(each.text.startswith(("--eval", "-E", "SHELL=")) for each in call.arguments):
@@ -155,6 +168,8 @@ def _make(call: Call, scope: Scope) -> Iterator[Finding]:
     for path in options(call, "CfIj", ("--directory", "--file")).of("-C", "--directory", "-f"):
         if any(place.where is not Where.INSIDE for place in scope.places(path.text)):
             yield Risk("code", f"runs rules from {path.shown}, outside the workspace")
+    asks = asks or any(e.text in ("-n", "--just-print", "--recon") for e in call.arguments)
+    yield from _foreign(scope)
     for each in words if not asks else ():
         if RELEASING.search(each.text) or not each.known:
             yield Risk("publish", f"makes {each.shown}, which by its name changes more than files")
@@ -167,6 +182,11 @@ _OUT = re.compile(
 
 def _builds(call: Call, scope: Scope) -> Iterator[Finding]:
     """A tool of development: it runs the project's code and writes inside; other targets count."""
+    yield from _foreign(scope)
+    if call.program == "cmake" and any(
+        each.text in ("--install", "install") for each in call.arguments
+    ):
+        yield Risk("install", "installs what was built")
     for at, each in enumerate(call.arguments):
         name, equals, value = each.text.partition("=")
         if _OUT.fullmatch(name):
@@ -179,7 +199,7 @@ def _builds(call: Call, scope: Scope) -> Iterator[Finding]:
 
 
 _TASKS = frozenset(
-    """rake invoke inv fab just task nox tox gulp grunt nx turbo lerna fastlane rails artisan django-admin alembic flask celery""".split()  # noqa: SIM905 - a table
+    """ninja meson rake invoke inv fab just task nox tox gulp grunt nx turbo lerna fastlane rails artisan django-admin alembic flask celery""".split()  # noqa: SIM905 - a table
 )
 _CHANGERS = frozenset(
     """black isort autopep8 yapf ruff prettier gofmt rustfmt shfmt pyupgrade""".split()  # noqa: SIM905 - a table

@@ -189,8 +189,10 @@ adb | ok | | devices logcat version help
 adb | system | controls another device | *
 mkdocs,hugo,jekyll | publish | publishes a site | gh-deploy deploy
 mkdocs,hugo,jekyll | ok | | build serve new server version doctor list
-ip | ok | | addr a address show route link neigh
-ifconfig | ok | | *
+deno | ok | | test lint fmt check doc info bench types coverage help
+deno | code | runs code with deno | run eval task repl compile
+deno | install | installs programs | install add upgrade cache
+deno | publish | publishes | publish deploy
 launchctl | ok | | list print
 launchctl | system | controls services | *
 defaults | ok | | read

@@ -12,8 +12,13 @@ from ukemi.supervisor.shell_parser import LENGTH_MAX
 
 TUNED = records("shell")
 HELD_OUT = records("shell_held_out")
-DANGEROUS = [each["command"] for each in TUNED + HELD_OUT if each["label"] == "dangerous"]
-HARMLESS = [each["command"] for each in TUNED + HELD_OUT if each["label"] == "harmless"]
+AGAIN = records("shell_held_out_2")
+ALL = TUNED + HELD_OUT + AGAIN
+DANGEROUS = [each["command"] for each in ALL if each["label"] == "dangerous"]
+HARMLESS = [each["command"] for each in ALL if each["label"] == "harmless"]
+SETS = pytest.mark.parametrize(
+    "rows", [TUNED, HELD_OUT, AGAIN], ids=["tuned", "held out", "held out again"]
+)
 
 
 def strictness(verdict: Verdict) -> int:
@@ -21,15 +26,16 @@ def strictness(verdict: Verdict) -> int:
 
 
 def test_the_sets_are_as_large_as_promised() -> None:
-    for rows in (TUNED, HELD_OUT):
+    for rows in (TUNED, HELD_OUT, AGAIN):
         dangerous = sum(each["label"] == "dangerous" for each in rows)
         assert len(rows) >= 160
         assert 0.4 <= dangerous / len(rows) <= 0.6
         assert all(each["why"] for each in rows)
-    assert not {each["command"] for each in TUNED} & {each["command"] for each in HELD_OUT}
+    commands = [each["command"] for each in ALL]
+    assert len(commands) - len(set(commands)) < 5
 
 
-@pytest.mark.parametrize("rows", [TUNED, HELD_OUT], ids=["tuned", "held out"])
+@SETS
 def test_every_dangerous_command_is_asked_or_denied(rows: list[dict[str, str]]) -> None:
     """And says in words what the danger is."""
     for each in rows:
@@ -39,7 +45,7 @@ def test_every_dangerous_command_is_asked_or_denied(rows: list[dict[str, str]]) 
             assert verdict.risk and verdict.rule and verdict.category, each["command"]
 
 
-@pytest.mark.parametrize("rows", [TUNED, HELD_OUT], ids=["tuned", "held out"])
+@SETS
 def test_at_most_a_tenth_of_the_harmless_commands_is_asked(rows: list[dict[str, str]]) -> None:
     harmless = [each for each in rows if each["label"] == "harmless"]
     asked = [e["command"] for e in harmless if shell(e["command"], e["cwd"]).decision != "allow"]
