@@ -6,7 +6,7 @@ writes, and hands over everything that is pending as one list.
 """
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Literal, Protocol
 
 from msgspec import Struct
 
@@ -22,6 +22,27 @@ class Row(Struct, frozen=True, gc=False):
     counter: int
     version: int
     body: bytes
+
+
+class OpenRequest(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A request for approval that nobody has decided, as a list shows it.
+
+    ``number``: how often the call was asked about. ``arguments`` are cleaned of secrets, and cut
+    short where they are long. ``told``: whoever is to be told of it has been.
+    """
+
+    n: int
+    index: int
+    number: int = 1
+    tool: str
+    arguments: str
+    digest: str
+    category: str = ""
+    risk: str = ""
+    rule: str = ""
+    at_ms: int
+    expires_at_ms: int | None = None
+    told: bool = False
 
 
 class Facts(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -41,6 +62,7 @@ class Facts(Struct, frozen=True, kw_only=True, omit_defaults=True):
     reason: str | None = None
     due_at_ms: int | None = None
     spent: Spent = Spent()
+    requests: tuple[OpenRequest, ...] = ()
 
 
 class Head(Struct, frozen=True, kw_only=True):
@@ -174,12 +196,17 @@ Written = Done | UkemiError
 
 
 class HeadQuery(Struct, frozen=True, kw_only=True):
-    """Which heads to list, newest first. None means any; ``after`` is the last id of a page."""
+    """Which heads to list, newest first. None means any; ``after`` is the last id of a page.
+
+    ``asking``: only sessions with open requests for approval: ``any``, or one nobody was told of
+    (``untold``). Must cost no more than what it finds, however many sessions there are.
+    """
 
     status: frozenset[SessionStatus] | None = None
     agent: str | None = None
     parent: str | None = None
     due_before_ms: int | None = None
+    asking: Literal["any", "untold"] | None = None
     after: str | None = None
     limit: int = 100
 

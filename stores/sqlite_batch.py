@@ -13,6 +13,7 @@ from msgspec import Struct, field
 
 from .base import SessionUnknown
 from .encoding import Damage, decode_facts, row_crc, unknown_facts
+from .rules import asking
 from .sqlite_rows import (
     CHUNK_ROWS,
     SqlitePlace,
@@ -209,8 +210,9 @@ class Batch:
             self.connection.execute("UPDATE head SET facts = ? WHERE num = ?", (sealed, place.num))
             return
         self.connection.execute(
-            "UPDATE head SET facts = ?, agent = ?, parent = ?, due_at_ms = ? WHERE num = ?",
-            (sealed, facts.agent, facts.parent, facts.due_at_ms, place.num),
+            "UPDATE head SET facts = ?, agent = ?, parent = ?, due_at_ms = ?, asking = ?"
+            " WHERE num = ?",
+            (sealed, facts.agent, facts.parent, facts.due_at_ms, asking(facts), place.num),
         )
 
     # ------------------------------------------------------------ the end

@@ -311,6 +311,9 @@ _REST = f"""{_HEAD} FROM head h INDEXED BY % LEFT JOIN live l ON 0{_OWNED}
     WHERE h.num < ? AND NOT EXISTS (SELECT 1 FROM live WHERE live.num = h.num)"""
 
 
+_BY_ASKING = {"any": "head_asking", "untold": "head_untold"}
+
+
 def read_head(connection: sqlite3.Connection, session_id: str) -> tuple[Head, SqlitePlace] | None:
     """Return a session's head and place, None where it is unknown."""
     row = connection.execute(_ONE, (session_id,)).fetchone()
@@ -382,6 +385,7 @@ def _listing(query: HeadQuery, status: str) -> tuple[str, list[object]]:
     # Named, since SQLite has no statistics to tell that few sessions have a parent or a due time.
     index = "head_due" if query.due_before_ms is not None else "head_status"
     index = "head_parent" if query.parent is not None else index
+    index = index if query.asking is None else _BY_ASKING[query.asking]
     sql, values = f"{_REST.replace('%', index)} AND h.status = ?", list[object]([status])
     for column, value in (("agent", query.agent), ("parent", query.parent)):
         if value is not None:
@@ -389,6 +393,9 @@ def _listing(query: HeadQuery, status: str) -> tuple[str, list[object]]:
     if query.due_before_ms is not None:
         sql += " AND h.due_at_ms IS NOT NULL AND h.due_at_ms < ?"
         values.append(query.due_before_ms)
+    if query.asking is not None:
+        # As the index says it, or SQLite will not use it.
+        sql += " AND h.asking > 0" if query.asking == "any" else " AND h.asking = 2"
     return f"{sql} ORDER BY h.num", values
 
 

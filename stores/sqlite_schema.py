@@ -14,7 +14,7 @@ from pathlib import Path
 from .base import StoreUnusable
 
 APPLICATION_ID = 0x556B656D  # "Ukem"
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 SEQ_BITS = 32  # a segment's key is its session's number and its first seq, in one integer
 
 _VERSION_1 = (
@@ -54,7 +54,14 @@ _VERSION_2 = (
     "CREATE INDEX post_waiting ON post(num) WHERE taken = 0",
 )
 
-MIGRATIONS = {0: _VERSION_1, 1: _VERSION_2}
+_VERSION_3 = (
+    # 0: nothing is asked, 1: a person is, 2: and somebody is still to be told of it.
+    "ALTER TABLE head ADD COLUMN asking INTEGER NOT NULL DEFAULT 0",
+    "CREATE INDEX head_asking ON head(num) WHERE asking > 0",
+    "CREATE INDEX head_untold ON head(num) WHERE asking = 2",
+)
+
+MIGRATIONS = {0: _VERSION_1, 1: _VERSION_2, 2: _VERSION_3}
 """Statements that lead from schema version k to k+1."""
 
 

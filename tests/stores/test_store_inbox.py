@@ -314,8 +314,11 @@ async def test_a_file_of_version_1_is_migrated_with_all_it_has(tmp_path: Path) -
     await write(store, create("s-1"), append("s-1", 2))
     await store.close()
     with closing(sqlite3.connect(store.path)) as connection, connection:
-        connection.execute("DROP TABLE post")
-        connection.execute("PRAGMA user_version = 1")
+        for statement in (
+            *("DROP TABLE post", "DROP INDEX head_asking", "DROP INDEX head_untold"),
+            *("ALTER TABLE head DROP COLUMN asking", "PRAGMA user_version = 1"),
+        ):
+            connection.execute(statement)
     await store.open()
     assert await bodies(store, "s-1") == [b"row 1", b"row 2"]
     await write(store, decided("s-1"))
