@@ -21,7 +21,7 @@ from .claims import claims_of
 from .claims_given import FINISH
 from .claims_made import PATH, Claim
 from .claims_sources import Sources
-from .claims_text import shown
+from .claims_text import HAN, shown
 from .claims_values import Value, values_of
 from .claims_words import (
     ACTIONS,
@@ -32,6 +32,9 @@ from .claims_words import (
     words,
 )
 from .findings import Finding, finding
+
+WORDS_MIN = 5
+"""Words of an answer from which on it is expected to tell of what failed."""
 
 FINDINGS_MAX = 20
 """Findings of one statement that are kept."""
@@ -320,10 +323,12 @@ def _done(claim: Claim, ledger: Ledger, statement: str) -> list[Finding]:
 
 
 def passed_over(statement: str, ledger: Ledger, found: Sequence[Finding]) -> list[Finding]:
-    """Return a write that failed for good, where an answer that claims deeds says nothing of it."""
+    """Return a write that failed for good, where an answer says nothing of it."""
     if any(each.kind != "unverified" for each in found) or DISCLOSURE.search(shown(statement)):
         return []
     claims = [each for each in claims_of(statement) if each.kind in ("action", "done")]
+    if not claims and _says_little(statement):
+        return []
     rest = shown(statement)
     for claim in claims:
         rest = rest.replace(claim.text, "")
@@ -332,11 +337,17 @@ def passed_over(statement: str, ledger: Ledger, found: Sequence[Finding]) -> lis
         for each in _left_failed(ledger)
         if not _tried_otherwise(each, ledger) and not _spoken_of(each, ledger, rest)
     ]
-    if not claims or not left:
+    if not left:
         return []
-    return [
-        finding("contradicted", claims[0], "a call that failed is passed over in silence", left)
-    ]
+    claim = claims[0] if claims else Claim(kind="action", text=rest.strip())
+    return [finding("contradicted", claim, "a call that failed is passed over in silence", left)]
+
+
+def _says_little(statement: str) -> bool:
+    """Tell whether an answer is too short to tell of anything, or asks something."""
+    text = statement.strip()
+    said = len(re.findall(r"[A-Za-z0-9_'-]+", text)) + len(HAN.findall(text))
+    return said < WORDS_MIN or text.endswith(("?", "\uff1f"))
 
 
 def _spoken_of(failed: Ran, ledger: Ledger, rest: str) -> bool:

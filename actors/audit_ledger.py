@@ -21,7 +21,7 @@ from .audit_record import (
     singular,
 )
 from .claims_made import Claim
-from .claims_words import ACTIONS, OPAQUE, SYNONYMS, Action
+from .claims_words import ACTIONS, OPAQUE, SQL_WRITE, SYNONYMS, Action
 
 ARGUMENT_CHARS_MAX = 20_000
 """Characters of one call's arguments, and of one result, that claims are compared with."""
@@ -161,6 +161,7 @@ class Ledger:
             call
             for call in self.executed
             if any(pattern and pattern.search(self.command(call)) for pattern in patterns)
+            or ("sql" in name_words(call.tool) and SQL_WRITE.search(self.command(call)))
         ]
 
     def mentioned(self, claim: Claim) -> bool:

@@ -26,6 +26,7 @@ from .audit_record import FileFact, Ran, ToolFacts
 from .model import AssistantMessage, Message, NoteMessage, ToolMessage, UserMessage
 from .state import SessionState
 from .toolbox import Toolbox
+from .unwound import LEDGER_STATES
 from .wording import not_started
 
 NOT_STARTED = not_started("")
@@ -109,7 +110,7 @@ def _amended(ran: Ran, entry: Late | Allowed | Undone) -> Ran:
         case Allowed():
             return msgspec.structs.replace(ran, arguments=entry.arguments or ran.arguments)
         case Undone():
-            return msgspec.structs.replace(ran, state=entry.state)
+            return msgspec.structs.replace(ran, state=LEDGER_STATES.get(entry.state, ran.state))
 
 
 def said_in_messages(messages: Iterable[Message]) -> list[str]:

@@ -70,8 +70,9 @@ def _same_purpose(failed: Ran, used: Ran, ledger: Ledger) -> bool:
     if any(each.tool == failed.tool and each.ok for each in ledger.ran):
         return False
     values, others = {*ledger.values(failed)}, {*ledger.values(used)}
+    shared = ({*name_words(one.name)} & {*name_words(other.name)}) - GENERIC
     if not values & others and values and others:
-        return False
+        return len(shared) > 1
     if ({*name_words(one.name)} - GENERIC) & ({*name_words(other.name)} - GENERIC):
         return True
     specific = (each for each in ACTIONS.values() if each.specific)

@@ -9,6 +9,7 @@ from .claims_text import Sentence, subordinate
 from .claims_words import ACTIONS, CHINESE
 
 _TESTS = re.compile(
+    r"\b(?:run|suite|tests?)\b[\w\s]{0,20}\bwithout (?:any )?(?:failures|errors|problems)\b|"
     r"\b(?:tests?|test suite|suite|checks|ci|pipeline|specs?)\b[\w\s]{0,30}?(?<!not )(?:\bpass(?:es|ed|ing)?\b|"
     r"\bgreen\b|\bsucceed(?:s|ed)?\b|\bsuccessful(?:ly)?\b)|\ball (?:of them )?green\b|\b\d+ passed\b|"
     r"\bpassing (?:all )?(?:the )?tests\b|\beverything (?:is )?(?:green|pass(?:es|ed))\b|\bpass(?:es|ed) all (?:the )?tests\b",

@@ -47,7 +47,10 @@ _SCALE = {
     "k": 1e3, "m": 1e6, "million": 1e6, "billion": 1e9, "thousand": 1e3,
     "万": 1e4, "亿": 1e8, "千": 1e3, "百": 1e2,
 }  # fmt: skip
-_BYTES = {"kb": 1, "kib": 1, "mb": 2, "mib": 2, "gb": 3, "gib": 3, "tb": 4, "tib": 4}
+_BYTES = {
+    "kb": 1, "kib": 1, "ki": 1, "mb": 2, "mib": 2, "mi": 2, "gb": 3, "gib": 3, "gi": 3,
+    "tb": 4, "tib": 4, "ti": 4,
+}  # fmt: skip
 
 
 class Sources:
@@ -136,9 +139,16 @@ class Sources:
             return True
         if value.number in self._between():
             return True
+        if value.unit in ("%", "％") and _near(self._shares(statement), value.number, value):
+            return True
         if not _COMPUTED.search(value.sentence):
             return False
         return any(_near(self._pairs(), each, value) for each in wanted)
+
+    def _shares(self, statement: str) -> list[float]:
+        """What each count is of each other, in percent."""
+        counts = sorted(each for each in self._counts(statement) if 0 < each <= 10_000)[:PAIRED_MAX]
+        return sorted({one / other * 100 for one in counts for other in counts})
 
     def _between(self) -> set[float]:
         """Minutes and hours between times of day, days and weeks between dates."""

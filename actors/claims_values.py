@@ -74,6 +74,12 @@ ADVICE = re.compile(
 """Advice and general knowledge report no value of this session."""
 
 
+_MEASURED = re.compile(
+    r"(\d{1,20}(?:\.\d{1,10})?)(Ki|Mi|Gi|Ti|KB|MB|GB|TB|kB|ms|m|s|h|min|kg|g|km|cm|mm|kWh|W|V|GHz|MHz)"
+)
+"""A number with its unit behind it, in one word."""
+
+
 def values_of(statement: str) -> list[Value]:
     """Return the values a statement reports, in its order; not those of questions and plans."""
     found: list[Value] = []
@@ -101,6 +107,13 @@ def _without_times(text: str) -> tuple[str, list[Value]]:
 def _ids(text: str) -> Iterator[Value]:
     for hit in _ID.finditer(text):
         word = hit[0].rstrip(".,;:")
+        measured = _MEASURED.fullmatch(word)
+        if measured is not None:
+            plain = measured[1]
+            decimals = len(plain.partition(".")[2])
+            near = _APPROXIMATE.search(text[: hit.start()]) is not None
+            yield Value(word, float(plain), decimals, measured[2], near, text)
+            continue
         if _COMMON_ID.fullmatch(word) or len(word) < 3:
             continue
         yield Value(word, None, 0, "id", False, text)

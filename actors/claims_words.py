@@ -54,7 +54,7 @@ restore! :: restored|recovered|reverted|undid :: 恢复|还原|回滚 :: restore
 build! :: built|compiled|rebuilt :: 构建|编译|打包 :: build|compile|make|package|bundle :: build :: build|make|compile|gcc|\btsc\b|cargo|\bgo\b|mvn|gradle|docker|\bpip\b|npm
 test :: tested :: 测试了|已测试|跑了测试|运行了测试|测试完毕|测试完成 :: test|tests|pytest|check|ci|verify :: test :: test|tox|nox|jest|vitest|mocha|rspec|phpunit|ctest|check
 create :: created|made|put|wrote|written|saved|generated|added|stored|recorded|logged|filed|opened|inserted|registered|produced|exported|drafted|appended|implemented|raised|submitted|entered|initialised|initialized|provisioned|set :: 创建|开具|新建|写入|写到|写好|保存|生成|添加|新增|记录|插入|登记|注册|导出|输出到|存入|存储|建立|追加|实现|提交|录入|设置|开了 :: create|write|save|generate|add|store|record|log|file|open|insert|register|new|make|append|export|put|submit|raise|provision|set|edit|upload|upsert :: creation|record|export :: >|\btee\b|touch|mkdir|\bcp\b|insert|create|\bdd\b|\bmv\b|git|sed|patch|curl|wget|tar|zip|echo|cat
-update :: updated|assigned|turned|edited|modified|changed|fixed|patched|refactored|replaced|configured|corrected|adjusted|amended|rewrote|rewritten|renamed|resolved|repaired|increased|decreased|raised|lowered|reduced|extended|enabled|disabled|activated|deactivated|switched|upgraded|downgraded|applied|converted|formatted|optimised|optimized|cleaned|moved|bumped|marked|incremented|set|reset|unlocked|locked :: 更新|更换|轮换|续期|绑定|解绑|开启|停用|暂停|切换|拆分|整理|修改|修复|修正|调整|替换|重构|配置|改为|改成|改好|更改|变更|编辑|启用|禁用|激活|压缩|解压|升级|降级|应用了|转换|格式化|优化|解决|设置|设为|提高|降低|增加|减少|标记|重置|解锁|锁定 :: update|edit|modify|change|fix|patch|set|replace|configure|correct|adjust|write|apply|enable|disable|activate|upgrade|convert|format|rename|put|save|upsert|resolve|mark|increase|decrease|reset|move|toggle|lock|unlock|assign|transition|status|scale|merge :: update|change|fix|edit|correction :: sed|>|\btee\b|perl|patch|git|update|\bmv\b|\bcp\b|alter|chmod|awk|ed\b|black|ruff|prettier|eslint|gofmt|set|systemctl|ln|install
+update :: updated|assigned|turned|edited|modified|changed|fixed|patched|refactored|replaced|configured|corrected|adjusted|amended|rewrote|rewritten|renamed|resolved|repaired|increased|decreased|raised|lowered|reduced|extended|enabled|disabled|activated|deactivated|switched|upgraded|downgraded|applied|converted|formatted|optimised|optimized|cleaned|moved|bumped|marked|incremented|set|reset|unlocked|locked :: 更新|封禁|更换|轮换|续期|绑定|解绑|开启|停用|暂停|切换|拆分|整理|修改|修复|修正|调整|替换|重构|配置|改为|改成|改好|更改|变更|编辑|启用|禁用|激活|压缩|解压|升级|降级|应用了|转换|格式化|优化|解决|设置|设为|提高|降低|增加|减少|标记|重置|解锁|锁定 :: update|edit|modify|change|fix|patch|set|replace|configure|correct|adjust|write|apply|enable|disable|activate|upgrade|convert|format|rename|put|save|upsert|resolve|mark|increase|decrease|reset|move|toggle|lock|unlock|assign|transition|status|scale|merge :: update|change|fix|edit|correction :: sed|>|\btee\b|perl|patch|git|update|\bmv\b|\bcp\b|alter|chmod|awk|ed\b|black|ruff|prettier|eslint|gofmt|set|systemctl|ln|install
 delete :: deleted|removed|erased|dropped|purged|wiped|cleared|emptied|discarded|unlinked|destroyed|cleaned :: 删除|移除|清理|清空|清除|删掉|删了|销毁|去除 :: delete|remove|erase|drop|purge|wipe|clear|unlink|rm|clean|destroy|discard|edit|truncate :: deletion|removal :: \brm\b|unlink|delete|rmdir|git|drop|truncate|shred|sed|clean|purge|prune|>
 move :: moved|copied|renamed|archived|relocated|duplicated :: 移动|移到|复制|拷贝|重命名|改名|归档 :: move|copy|rename|archive|mv|cp|duplicate|write :: move|copy :: \bmv\b|\bcp\b|rename|rsync|git|tar|zip|install
 close :: closed|resolved|completed|finalised|finalized|archived|ended :: 关闭|结案|办结 :: close|resolve|complete|finish|archive|end|update|set|transition|status|move :: closure :: curl|close
@@ -169,6 +169,12 @@ OPAQUE = re.compile(
     r"just|poetry|uv|rake|ansible|Rscript)\b|(^|[\s;&|])\.{0,2}/\w"
 )
 """Commands that run a program: what that did cannot be told from the command."""
+
+SQL_WRITE = re.compile(
+    r"\b(?:update|insert|delete|merge|replace|upsert|alter|create|drop|truncate|call|grant|revoke)\b",
+    re.IGNORECASE,
+)
+"""A statement that changes data: what that means to the people concerned cannot be told."""
 
 TEST_COMMAND = re.compile(
     r"\b(py\.?test|unittest|tox|nox|jest|vitest|mocha|rspec|phpunit|ctest|nosetests|behave|cypress|"

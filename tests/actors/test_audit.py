@@ -15,7 +15,7 @@ from statements import ListedFiles, record_of, statements
 from ukemi import BusinessRejected, Completed, HandedOver, InvalidArgument, Runtime, tool
 from ukemi.actors.audit import audit
 from ukemi.actors.audit_record import NoFiles, Ran, Record, ToolFacts
-from ukemi.actors.audit_sources import look_at
+from ukemi.actors.audit_sources import look_at, ran_of_journal, said_in_journal
 from ukemi.actors.claims_sources import Sources
 from ukemi.actors.claims_values import values_of
 from ukemi.actors.events import AlertRaised, AuditMismatch
@@ -23,20 +23,23 @@ from ukemi.actors.model import NoteMessage
 from ukemi.actors.tools import AnyTool
 from ukemi.models import Hang, Reply, call
 from ukemi.stores.memory import MemoryStore
-from ukemi.stores.records import Audited
+from ukemi.stores.records import (
+    Answered,
+    Audited,
+    JournalEntry,
+    Late,
+    Restarted,
+    Resulted,
+    Said,
+    ToolCall,
+    Undone,
+)
 from ukemi.supervisor.policy import AuditPolicy, Policy
 from ukemi.tools import finish, write_file
 
 # ---------------------------------------------------------------- the labelled sets
 
-SETS = [
-    "statements.jsonl",
-    "held_out.jsonl",
-    "held_out_2.jsonl",
-    "held_out_3.jsonl",
-    "held_out_4.jsonl",
-    "held_out_5.jsonl",
-]
+SETS = ["statements.jsonl", *(f"held_out{at}.jsonl" for at in ("", "_2", "_3", "_4", "_5", "_6"))]
 LINES = [line for name in SETS for line in statements(name)]
 
 
@@ -189,6 +192,28 @@ def _seconds(text: str, record: Record) -> float:
     began = time.process_time()
     audit(text, record)
     return time.process_time() - began
+
+
+def test_the_journal_tells_how_a_call_really_ended() -> None:
+    """What became known after a call's result, and what was undone since, counts."""
+    calls = tuple(ToolCall(f"c{at}", "pay", "{}") for at in range(4))
+    doubt = [Resulted(2, at, at + 1, "unknown", "in_doubt") for at in range(2)]
+    entries: list[JournalEntry] = [
+        Said(1, "pay"),
+        Answered(2, "", calls),
+        *doubt,
+        Resulted(2, 2, 3, "paid"),
+        Resulted(2, 3, 4, "paid"),
+        Late(2, 0, "succeeded", "paid, says the bank", by="person"),
+        Late(2, 1, "denied", "abandoned", by="person"),
+        Undone(2, 2, "compensated", "paid back", 1),
+        Undone(2, 3, "not_rolled_back"),
+        Restarted(5, 0, "do not pay again"),
+    ]
+    found = ran_of_journal(entries)
+    assert [each.state for each in found] == ["succeeded", "denied", "compensated", "succeeded"]
+    assert found[0].content == "paid, says the bank"
+    assert said_in_journal(entries) == ["pay", "do not pay again"]
 
 
 # ---------------------------------------------------------------- the end of a session
