@@ -90,6 +90,8 @@ def host_named(name: str, userinfo: str = "") -> Host:
 
 def hosts_in(text: str) -> tuple[Host, ...]:
     """Return the hosts of all addresses with a scheme in a text, each once."""
+    if "://" not in text:
+        return ()
     found = (host_of(match[0]) for match in _URL.finditer(text))
     return tuple(dict.fromkeys(host for host in found if host is not None))
 

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator
 
+TEXT_MAX = 200_000
 TOKENS = (
     r"\b(?:sk|pk|rk)[-_](?:[a-z]{2,8}[-_]){0,3}[A-Za-z0-9_-]{16,400}|\bgh[pousr]_[A-Za-z0-9]{20,400}"
     r"|\bxox[abprs]-[A-Za-z0-9-]{10,400}|\bA(?:KI|SI)A[A-Z0-9]{16}\b|\bAIza[A-Za-z0-9_-]{30,60}"
@@ -49,8 +50,11 @@ _SECRET_NAME = re.compile(
 
 
 def sensitive_in(text: str) -> tuple[str, ...]:
-    """Return in words what secrets a text shows by their shape; empty for most texts."""
-    return tuple(dict.fromkeys(_found(text)))
+    """Return in words what secrets a text shows by their shape; empty for most texts.
+
+    Of a long text the first `TEXT_MAX` characters are looked at: models do not write longer ones.
+    """
+    return tuple(dict.fromkeys(_found(text[:TEXT_MAX])))
 
 
 def _found(text: str) -> Iterator[str]:

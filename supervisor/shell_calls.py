@@ -38,7 +38,6 @@ class Scope(Struct, frozen=True, kw_only=True):
     names: Mapping[str, tuple[str, ...]]
     functions: frozenset[str] = frozenset()
     fetched: frozenset[str] = frozenset()
-    depth: int = 0
 
     def places(self, text: str) -> tuple[Place, ...]:
         """Return where a path may lead."""

@@ -2,8 +2,10 @@
 
 import re
 from collections.abc import Iterable, Iterator
+from itertools import pairwise
 
 from .danger_paths import UNKNOWN, Where
+from .hosts import host_of
 from .risks import Risk
 from .shell_calls import Call, Finding, Handler, Runs, RunsText, Scope, reads, writes
 from .shell_expand import Field
@@ -177,7 +179,9 @@ def _module(scope: Scope, module: list[Field], rest: list[Field]) -> Iterator[Fi
         yield Risk("code", "runs a Python module that is known only when it runs")
     elif name.text in _PROGRAM_MODULES:
         yield Runs((Field(_PROGRAM_MODULES[name.text]), *rest))
-    elif name.text in ("http.server", "smtpd", "pyftpdlib") and not _asks_help(rest):
+    elif name.text in ("http.server", "SimpleHTTPServer", "smtpd", "pyftpdlib") and not _asks_help(
+        rest
+    ):
         yield Risk("network", f"opens the workspace to other machines with {name.text}")
     elif RELEASING.search(name.text):
         yield Risk("publish", f"runs {name.text}, which by its name changes more than files")
@@ -198,6 +202,7 @@ def _interpreter(inline: tuple[str, ...], language: str) -> Handler:
     """An interpreter: its own script may run, code on the command line is not read."""
 
     def handler(call: Call, scope: Scope) -> Iterator[Finding]:
+        yield from _serves(call)
         for at, each in enumerate(call.arguments):
             text = each.text
             if text in ("--version", "-v", "-V", "--help", "-h", "--check", "-c", "-l") and not (
@@ -223,6 +228,17 @@ def _interpreter(inline: tuple[str, ...], language: str) -> Handler:
             yield Risk("code", f"runs {language} code that is not read")
 
     return handler
+
+
+def _serves(call: Call) -> Iterator[Risk]:
+    """php -S HOST:PORT is a server; for other machines, unless it listens to this one alone."""
+    for flag, address in pairwise(call.arguments):
+        host = host_of(address.text)
+        if call.program == "php" and flag.text == "-S" and (host is None or host.name in _ANY):
+            yield Risk("network", f"opens the workspace to other machines at {address.shown}")
+
+
+_ANY = ("0.0.0.0", "::")
 
 
 def _in_place(call: Call, scope: Scope, at: int) -> Iterator[Risk]:

@@ -401,7 +401,7 @@ def _nothing(call: Call, scope: Scope) -> Iterator[Finding]:
 _PAGERS = frozenset(("less", "more", "man", "bat", "batcat", "most"))
 _READERS = """
     cat tac head tail less more most man nl wc cut tr uniq rev fold fmt column comm join paste diff cmp md5sum sha1sum
-    sha224sum sha256sum sha384sum sha512sum shasum cksum b2sum sum base64 base32 xxd od hexdump hd strings jq
+    sha224sum sha256sum sha384sum sha512sum shasum cksum b2sum sum base64 base32 xxd od hexdump hd strings jq yq
     zcat zless zgrep bzcat xzcat bat batcat colordiff sdiff tsort expand unexpand iconv look csvcut csvlook
     csvstat shuf ptx xmllint pdftotext pr cloc tokei scc readelf objdump nm ldd size exiftool identify mediainfo
 """

@@ -12,7 +12,7 @@ from .shell_subcommands import by_table
 # ---------------------------------------------------------------- clouds
 
 _CLOUD_READS = re.compile(
-    r"(?:describe|list|get|ls|head|show|search|lookup|help|version|info|read)\b"
+    r"(?:describe|list|get|ls|head|tail|filter|wait|show|search|lookup|help|version|info|read)\b"
 )
 _CLOUD_SECRETS = re.compile(
     r"secret|get-parameter|token|password|credential|kms|decrypt|access-key|get-authorization|keys\b|login"

@@ -50,6 +50,7 @@ _PLAIN_METHODS = ("GET", "HEAD", "OPTIONS")
 
 def _curl(call: Call, scope: Scope) -> Iterator[Finding]:
     given = options(call, _CURL_VALUED, _CURL_LONG.split())
+    trusted = scope.limits.trusted_hosts
     addresses = (*given.operands, *given.of("--url"))
     bodies = given.of(*_CURL_BODY)
     methods = [each.text.upper() for each in given.of("-X", "--request")]
@@ -58,9 +59,13 @@ def _curl(call: Call, scope: Scope) -> Iterator[Finding]:
         sends = False
     yield from _bodies(scope, bodies, uploads=given.of("-T", "--upload-file"))
     for each in addresses:
-        yield from _request(scope, each, sends=sends, call=call)
-    if not addresses:
+        yield from _request(scope, each, sends=sends)
+    if not addresses and not given.has("--version", "-V", "--help", "--manual"):
         yield Risk("network", "asks an address that is not named")
+    for each in given.of("-u", "--user"):
+        hosts = [host_of(address.text) for address in addresses]
+        if ":" in each.text and any(host and list(sends_to(host, trusted)) for host in hosts):
+            yield Risk("exfiltration", f"sends a password to {_shown(addresses)}")
     if "DELETE" in methods:
         yield Risk("delete", f"asks {_shown(addresses)} to delete something")
     if given.of("-x", "--proxy", "--preproxy", "--socks5", "--connect-to", "--resolve"):
@@ -79,7 +84,7 @@ def _shown(fields: tuple[Field, ...]) -> str:
     return ", ".join(each.shown for each in fields) or "an address that is not named"
 
 
-def _request(scope: Scope, address: Field, *, sends: bool, call: Call) -> Iterator[Risk]:
+def _request(scope: Scope, address: Field, *, sends: bool) -> Iterator[Risk]:
     """What one request puts at risk: whom it asks, and what the address itself tells them."""
     trusted = scope.limits.trusted_hosts
     before, hidden, _ = address.text.partition(UNKNOWN)
@@ -144,7 +149,7 @@ def _wget(call: Call, scope: Scope) -> Iterator[Finding]:
     sends = bool(files or texts) or any(each not in _PLAIN_METHODS for each in methods)
     yield from _bodies(scope, (*files, *texts), uploads=files)
     for each in given.operands:
-        yield from _request(scope, each, sends=sends, call=call)
+        yield from _request(scope, each, sends=sends)
     if given.of("-i", "--input-file") or not given.operands:
         yield Risk("network", "asks addresses that are not named")
     if given.has("--use-askpass", "--config") or "-e" in {name for name, _ in given.values}:
@@ -161,7 +166,7 @@ def _httpie(call: Call, scope: Scope) -> Iterator[Finding]:
         re.search(r"(?<!=)(?::?=|@)", each.text) for each in words[1:]
     )
     for each in words[:1]:
-        yield from _request(scope, each, sends=sends or call.piped, call=call)
+        yield from _request(scope, each, sends=sends or call.piped)
     if method == "DELETE":
         yield Risk("delete", f"asks {_shown(tuple(words[:1]))} to delete something")
     yield from _bodies(scope, tuple(words[1:]))

@@ -118,7 +118,11 @@ def _is_fine(node: ast.Attribute) -> bool:
     if not isinstance(inner, ast.Name):
         return False
     dotted = ".".join((inner.id, *reversed(names)))
-    return dotted in _FINE or node.attr in _PLAIN or dotted in ("json.load", "tomllib.load")
+    return (
+        dotted in _FINE
+        or node.attr in (*_PLAIN, "get_version")
+        or dotted in ("json.load", "tomllib.load")
+    )
 
 
 def _fault(node: ast.AST, known: _Known) -> str:

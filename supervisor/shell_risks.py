@@ -66,7 +66,8 @@ HANDLERS: dict[str, Handler] = {
 DIRECTORIES_MAX = 8
 DEPTH_MAX = 12
 RISKS_MAX = 64
-_SHELLS = frozenset(("sh", "bash", "zsh", "dash", "ksh", "ash"))
+_SHELLS = frozenset(("sh", "bash", "zsh", "dash", "ksh", "ash", "source", "."))
+_OTHER_LANGUAGE = re.compile(r"#!.*\b(?:python|node|ruby|perl|deno|bun)")
 _FILTERS = frozenset(("grep", "egrep", "head", "tail", "sort", "uniq"))
 _LISTERS = frozenset(("find", "fd", "grep", "rg", "ls", "git", "egrep", "ag"))
 _SHOW_ENVIRONMENT = frozenset(("env", "printenv", "set", "export", "declare"))
@@ -204,6 +205,8 @@ class _Walk:
             text = self._redirect(redirect, command.source, program)
             given = given if text is None else text
         self._emptied(command, program, words)
+        if given is not None and program in ("cat", "tee"):
+            self._write(command, words[1:], given)
         if words:
             call = Call(
                 program=program,
@@ -242,7 +245,6 @@ class _Walk:
             names=self._found.names,
             functions=frozenset(self._found.functions),
             fetched=frozenset(self._fetched),
-            depth=self._depth,
         )
 
     def _secrets(self, command: Simple, program: str) -> None:
@@ -279,6 +281,14 @@ class _Walk:
             for place in self._scope().places(path.text):
                 self._fetched.add(place.path)
 
+    def _write(self, command: Simple, words: list[Field], text: str) -> None:
+        """Remember the text of a file, for the case that it is run."""
+        targets = [each for each in command.redirects if each.operator in _OUTPUTS]
+        fields = [f for each in targets for f in expand(each.target, self._found.names)]
+        for field in (*fields, *words):
+            for place in self._scope().places(field.text):
+                self._written[place.path] = text
+
     def _emptied(self, command: Simple, program: str, words: list[Field]) -> None:
         texts = [each.text for each in words[1:]]
         empty = (
@@ -304,8 +314,11 @@ class _Walk:
             return
         name = self._named(program, call, scope)
         if name is None:
+            self._run_written((program,), depth)
             return
         call = msgspec.structs.replace(call, program=name)
+        if name in _SHELLS:
+            self._run_written(call.arguments, depth)
         self._download(call)
         for found in self._findings(call, scope):
             match found:
@@ -318,6 +331,14 @@ class _Walk:
                 case Runs(words):
                     inner = msgspec.structs.replace(call, arguments=words[1:])
                     self._call(words[0], inner, scope, depth + 1)
+
+    def _run_written(self, words: Iterable[Field], depth: int) -> None:
+        """Look at a script that the command itself has written before."""
+        for each in words:
+            for place in self._scope().places(each.text):
+                text = self._written.pop(place.path, None)
+                if text is not None and not _OTHER_LANGUAGE.match(text):
+                    self.text(text, depth + 1)
 
     def _findings(self, call: Call, scope: Scope) -> Iterator[Finding]:
         handler = HANDLERS.get(call.program)

@@ -148,6 +148,16 @@ def _watch(call: Call, scope: Scope) -> Iterator[Finding]:
         yield RunsText(text)
 
 
+def _measures(call: Call, scope: Scope) -> Iterator[Finding]:
+    """hyperfine: each operand is a command line, and so are those before and between."""
+    given = options(call, "wmMrpcsLPDuin", ("--warmup", "--runs", "--export-json"))
+    for each in (*given.operands, *given.of("-p", "-c", "-s")):
+        if each.known:
+            yield RunsText(each.text)
+        else:
+            yield Risk("code", "runs a command that is known only when it runs")
+
+
 def _command(call: Call, scope: Scope) -> Iterator[Finding]:
     """``command -v`` asks, ``command NAME`` runs."""
     if not any(re.fullmatch(r"-[pvV]*[vV]", each.text) for each in call.arguments[:1]):
@@ -177,7 +187,7 @@ WRAPPERS: dict[str, Handler] = {
     **dict.fromkeys(("nice", "ionice", "chrt"), _wraps("ncpP", "--adjustment --class --classdata")),
     **dict.fromkeys(("timeout", "gtimeout"), _wraps("ks", "--signal --kill-after", skipped=1)),
     **dict.fromkeys(("taskset", "flock", "setarch", "numactl"), _wraps("wEN", skipped=1)),
-    **dict.fromkeys(("strace", "ltrace", "valgrind", "perf", "hyperfine"), _wraps("eopsfLa")),
+    **dict.fromkeys(("strace", "ltrace", "valgrind", "perf"), _wraps("eopsfLa")),
     **dict.fromkeys(("busybox", "toybox"), _wraps()),
     **dict.fromkeys(("export", "declare", "typeset", "setenv"), _export),
     "env": _env,
@@ -185,6 +195,7 @@ WRAPPERS: dict[str, Handler] = {
     "xargs": _xargs,
     "parallel": _xargs,
     "watch": _watch,
+    "hyperfine": _measures,
     "command": _command,
     "openssl": _openssl,
 }

@@ -13,11 +13,12 @@ from ukemi.supervisor.shell_parser import LENGTH_MAX
 TUNED = records("shell")
 HELD_OUT = records("shell_held_out")
 AGAIN = records("shell_held_out_2")
-ALL = TUNED + HELD_OUT + AGAIN
+LAST = records("shell_held_out_3")
+ALL = TUNED + HELD_OUT + AGAIN + LAST
 DANGEROUS = [each["command"] for each in ALL if each["label"] == "dangerous"]
 HARMLESS = [each["command"] for each in ALL if each["label"] == "harmless"]
 SETS = pytest.mark.parametrize(
-    "rows", [TUNED, HELD_OUT, AGAIN], ids=["tuned", "held out", "held out again"]
+    "rows", [TUNED, HELD_OUT, AGAIN, LAST], ids=["tuned", "held out", "again", "last"]
 )
 
 
@@ -26,7 +27,7 @@ def strictness(verdict: Verdict) -> int:
 
 
 def test_the_sets_are_as_large_as_promised() -> None:
-    for rows in (TUNED, HELD_OUT, AGAIN):
+    for rows in (TUNED, HELD_OUT, AGAIN, LAST):
         dangerous = sum(each["label"] == "dangerous" for each in rows)
         assert len(rows) >= 160
         assert 0.4 <= dangerous / len(rows) <= 0.6
@@ -273,6 +274,20 @@ def test_a_path_is_judged_from_where_the_command_stands() -> None:
         "F=a.txt; echo x > $F": "allow",
         "F=/etc/hosts; echo x > $F": "ask",
         "for f in a b; do echo x > $f.txt; done": "allow",
+    }
+    for command, decision in table.items():
+        assert shell(command).decision == decision, command
+
+
+def test_a_script_that_is_written_and_run_is_read() -> None:
+    table = {
+        "cat > x.sh <<'EOF'\nrm -rf src\nEOF\nsh x.sh": "ask",
+        "cat > x.sh <<'EOF'\nrm -rf src\nEOF\nchmod +x x.sh && ./x.sh": "ask",
+        "tee x.sh <<'EOF'\nrm -rf src\nEOF\n. ./x.sh": "ask",
+        "cat > x.sh <<'EOF'\nls\nEOF\nbash x.sh": "allow",
+        "cat > x.sh <<'EOF'\nrm -rf src\nEOF": "allow",
+        "cat > x.py <<'EOF'\nprint(1)\nEOF\npython x.py": "allow",
+        "echo 'rm -rf src' > x.sh; sh x.sh": "ask",
     }
     for command, decision in table.items():
         assert shell(command).decision == decision, command
