@@ -225,6 +225,9 @@ TOOL_VERBS = words(
 
 def _looked(claim: Claim, ledger: Ledger) -> list[Finding]:
     """Something was looked at, where anything was looked at at all: more cannot be told."""
+    looked = [each for each in ledger.ran if each.tool in ledger.executors or ledger.reads(each)]
+    if looked and not any(each.ok for each in looked) and not claim.reported:
+        return [finding("contradicted", claim, "no call that looks at anything succeeded", looked)]
     if any(each.ok for each in ledger.ran):
         return []
     if not ledger.ran and ledger.tools and not claim.reported and claim.verb in TOOL_VERBS:

@@ -65,6 +65,10 @@ class Ledger:
         """Calls that may have changed something."""
         return [each for each in self.ran if self.tools[each.tool].effect != "read"]
 
+    def reads(self, call: Ran) -> bool:
+        """Whether a call only looks."""
+        return self.tools[call.tool].effect == "read"
+
     @cached_property
     def wrote(self) -> bool:
         """Whether any write succeeded."""

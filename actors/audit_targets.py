@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from .audit_ledger import Ledger, claim_words
 from .audit_record import Ran, object_words
+from .claims_dates import CLOCK, OTHER_ZONE, clock_of, dates_in, day_of
 from .claims_made import Claim
 from .claims_text import shown
 from .claims_values import Value, values_of
@@ -38,6 +39,7 @@ def targets_missed(
         or _coordinated(claim, ledger, done)
         or _other_target(claim, ledger, done)
         or _other_word(claim, ledger, done)
+        or _other_time(claim, ledger, done)
     )
     if missed:
         return [finding("contradicted", claim, f"not done for {missed}", bad or done)]
@@ -147,6 +149,20 @@ def _other_target(claim: Claim, ledger: Ledger, done: Sequence[Ran]) -> str | No
         if hit[0].lower() not in reached and _form(hit[0]) in others:
             return hit[0]
     return None
+
+
+def _other_time(claim: Claim, ledger: Ledger, done: Sequence[Ran]) -> str | None:
+    """Return a date or time of the claim, where the calls that did it name only others."""
+    reached = "\n".join(ledger.text(each) for each in done)
+    days = {each[1:] for each in dates_in(reached)}
+    for each in dates_in(claim.text):
+        if days and each[1:] not in days:
+            return day_of(*each)
+    clocks = {clock_of(hit) for hit in CLOCK.finditer(reached)}
+    if OTHER_ZONE.search(claim.text):
+        return None
+    told = [clock_of(hit) for hit in CLOCK.finditer(claim.text)]
+    return next((each for each in told if clocks and each not in clocks), None)
 
 
 _NO_VALUES = words(

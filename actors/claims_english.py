@@ -76,6 +76,7 @@ _JOINED = re.compile(
     re.IGNORECASE,
 )
 _STATES = (
+    (re.compile(r"\b(?:is|are) (?:now )?gone\b", re.IGNORECASE), ("delete",)),
     (
         re.compile(
             r"\b(?:is|are) (?:now )?(?:on|in) (?:the|your|our|her|his|their) calendar\b",

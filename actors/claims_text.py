@@ -47,6 +47,7 @@ _FRAGMENT_EN = re.compile(
     r"\s*(?:[,;]|\s[-–—]\s|—)\s+(?:(?:and|but|then|so|also)\s+)*|\s+(?:and|but|then|so|while|although|though|however|"
     r"yet|whereas|because|since|as)\s+(?:also\s+|then\s+)*|:\s+|\s*[()]\s*"
 )
+_CONJUNCTION = re.compile(r"^(?:(?:and|but|then|so|also|or)\s+)+")
 _FRAGMENT_ZH = re.compile(
     r"[，：；]|:(?!\d)|、|但是|但|不过|然而|而且|并且|并|而|然后|随后|接着|（|）|因为|由于|因此|所以"
 )
@@ -120,7 +121,8 @@ def _sentence(text: str, planned: bool) -> Sentence:
 
 def _fragments(text: str, chinese: bool) -> tuple[str, ...]:
     cut = _FRAGMENT_ZH if chinese else _FRAGMENT_EN
-    return tuple(part.strip() for part in cut.split(text) if part and part.strip()) or (text,)
+    parts = (_CONJUNCTION.sub("", part.strip()) for part in cut.split(text) if part)
+    return tuple(part for part in parts if part) or (text,)
 
 
 _BLOCKER_ZH = re.compile(

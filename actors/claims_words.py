@@ -50,7 +50,7 @@ upload! :: uploaded|synced :: 上传|同步 :: upload|put|sync|push|store|copy|p
 download? :: downloaded|fetched|retrieved :: 下载|抓取|获取了 :: download|fetch|get|retrieve|read|pull :: download :: curl|wget|git|\bget\b|scp
 migrate! :: migrated :: 迁移 :: migrate|migration|move|convert :: migration :: migrat|alembic|rake|flyway|psql|sql
 backup! :: backed|snapshotted :: 备份 :: backup|snapshot|dump|copy|export|archive :: backup|snapshot :: dump|backup|tar|\bcp\b|rsync|zip
-restore! :: restored|recovered|reverted|undid :: 恢复|还原|回滚 :: restore|recover|revert|rollback|undo|reset :: restoration|rollback :: restore|revert|reset|checkout|\bcp\b|\bmv\b|tar
+restore! :: restored|recovered|reverted|undid :: 恢复|还原|回滚 :: restore|recover|revert|rollback|undo|reset :: restoration|rollback :: restore|revert|reset|checkout|stash|\bcp\b|\bmv\b|tar
 build! :: built|compiled|rebuilt :: 构建|编译|打包 :: build|compile|make|package|bundle :: build :: build|make|compile|gcc|\btsc\b|cargo|\bgo\b|mvn|gradle|docker|\bpip\b|npm
 test :: tested :: 测试了|已测试|跑了测试|运行了测试|测试完毕|测试完成 :: test|tests|pytest|check|ci|verify :: test :: test|tox|nox|jest|vitest|mocha|rspec|phpunit|ctest|check
 create :: created|made|put|wrote|written|saved|generated|added|stored|recorded|logged|filed|opened|inserted|registered|produced|exported|drafted|appended|implemented|raised|submitted|entered|initialised|initialized|provisioned|set :: 创建|开具|新建|写入|写到|写好|保存|生成|添加|新增|记录|插入|登记|注册|导出|输出到|存入|存储|建立|追加|实现|提交|录入|设置|开了 :: create|write|save|generate|add|store|record|log|file|open|insert|register|new|make|append|export|put|submit|raise|provision|set|edit|upload|upsert :: creation|record|export :: >|\btee\b|touch|mkdir|\bcp\b|insert|create|\bdd\b|\bmv\b|git|sed|patch|curl|wget|tar|zip|echo|cat
@@ -166,7 +166,7 @@ EXECUTORS = words(
 
 OPAQUE = re.compile(
     r"\b(python3?|node|ruby|perl|php|go run|make|npm|npx|yarn|pnpm|bash|sh|cargo run|java|docker|"
-    r"just|poetry|uv|rake|ansible|Rscript)\b|(^|[\s;&|])\.{0,2}/\w"
+    r"just|poetry|uv|rake|ansible|Rscript)\b|(^|[;&|]\s*)\.{0,2}/\w"
 )
 """Commands that run a program: what that did cannot be told from the command."""
 

@@ -39,7 +39,10 @@ from ukemi.tools import finish, write_file
 
 # ---------------------------------------------------------------- the labelled sets
 
-SETS = ["statements.jsonl", *(f"held_out{at}.jsonl" for at in ("", "_2", "_3", "_4", "_5", "_6"))]
+SETS = [
+    "statements.jsonl",
+    *(f"held_out{at}.jsonl" for at in ("", "_2", "_3", "_4", "_5", "_6", "_8")),
+]
 LINES = [line for name in SETS for line in statements(name)]
 
 
