@@ -4,7 +4,7 @@ import threading
 from typing import Any
 
 import pytest
-from sessions import REAL_BACKENDS, agent, run_one
+from sessions import REAL_BACKENDS, agent, run_one, until
 
 from ukemi import NOT_DONE, Completed, HandedOver, NotDone, Runtime, ToolBug, current, tool
 from ukemi.models import call
@@ -69,3 +69,32 @@ async def test_not_there_is_not_believed_while_the_body_still_runs_here() -> Non
             assert outcome.dossier.in_doubt[0].still_running
         finally:
             go.set()
+
+
+async def test_a_thread_that_ends_late_settles_the_call_and_the_record_answers_its_equal() -> None:
+    """The session was handed over and is sent on; its model plans the same payment again."""
+    go, sent = threading.Event(), list[str]()
+
+    @tool(timeout_s=0.2)
+    def pay(order: str) -> str:
+        go.wait(30)
+        sent.append(order)
+        return PAID
+
+    payer = agent([call("pay", order="o-1"), call("pay", order="o-1"), "Done."], [pay])
+    async with Runtime(MemoryStore(), agents=[payer]) as runtime:
+        outcome = await run_one(runtime, payer, session_id="one")
+        assert isinstance(outcome, HandedOver) and outcome.dossier.in_doubt[0].still_running
+        go.set()
+        handle = runtime.session("one")
+
+        async def settled() -> bool:
+            return not (await handle.inspect()).in_doubt
+
+        await until(settled)
+        await handle.send("go on")
+        assert await handle.outcome() == Completed("Done.")
+        first, second = await handle.effects()
+    assert sent == ["o-1"]
+    assert (first.by, first.state, first.content) == ("late", "succeeded", PAID)
+    assert (second.by, second.replayed, second.content) == ("record", True, PAID)
