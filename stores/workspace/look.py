@@ -13,7 +13,7 @@ from .folders import FOLDER, Facts, bits_of, facts_of, read_file, seen_at
 from .nodes import UNSETTLED, Node, Spot, settled
 from .rules import IGNORE_FILE, Exclusions, Rules, exclusions_of, readable
 
-TEMPORARY = b".ukemi-"
+TEMPORARY = b".ukemi-restore-"
 """How the names begin under which a restore writes; no look sees them."""
 
 DEPTH_MAX = 200

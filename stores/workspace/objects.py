@@ -24,6 +24,7 @@ from .entries import Entry, decode_tree, digest_of
 
 SCHEMA_VERSION = 1
 WAIT_S_MAX = 30.0
+_RETRY_S = 0.01
 FRESH_S = 3600
 """An age younger than this is not renewed: it would cost a commit for nothing."""
 TREES_KEPT = 4096
@@ -279,6 +280,20 @@ def unpacked(body: bytes, size: int) -> bytes | None:
 
 
 def _opened(path: Path, synced: bool) -> sqlite3.Connection:
+    """Open the file, and wait for others that do so: changing to a write-ahead log takes a lock for which
+    SQLite itself does not wait."""
+    end = time.monotonic() + WAIT_S_MAX
+    while True:
+        try:
+            return _opened_once(path, synced)
+        except sqlite3.OperationalError as error:
+            code = error.sqlite_errorcode & 0xFF
+            if code not in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED) or time.monotonic() > end:
+                raise
+        time.sleep(_RETRY_S)
+
+
+def _opened_once(path: Path, synced: bool) -> sqlite3.Connection:
     connection = sqlite3.connect(
         path, timeout=WAIT_S_MAX, isolation_level=None, check_same_thread=False
     )

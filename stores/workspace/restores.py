@@ -18,6 +18,7 @@ from .changes import Touched
 from .entries import path_text
 from .objects import ContentLost, Objects
 from .plans import Left, Plan
+from .rules import Rules
 from .steps import Outcome, Walk, contents_of, open_top
 
 State = Literal["running", "stopped", "done", "undoing", "undone"]
@@ -31,6 +32,7 @@ class Record(Struct, frozen=True):
     Attributes:
         restore_id: its name.
         place: the tree's path as the system has it.
+        rules: under which the tree is looked at when this is undone.
         plan: what it does.
         state: how far it has come.
         outcomes: what became of its steps, once it has ended.
@@ -40,6 +42,7 @@ class Record(Struct, frozen=True):
 
     restore_id: str
     place: bytes
+    rules: Rules
     plan: Plan
     state: State = "running"
     outcomes: tuple[Outcome, ...] = ()
@@ -161,6 +164,7 @@ class Restorer:
     def begin(
         self,
         place: bytes,
+        rules: Rules,
         plan: Plan,
         pause: Callable[[], None],
         undoes: str = "",
@@ -188,6 +192,7 @@ class Restorer:
         record = Record(
             restore_id=restore_id or secrets.token_hex(6),
             place=place,
+            rules=rules,
             plan=plan,
             undoes=undoes,
             at_ms=int(self._objects.clock() * 1000),
@@ -202,7 +207,7 @@ class Restorer:
             RestoreUnknown: there is none of this name.
         """
         record = self.journal.get(restore_id)
-        if record.state in ("done", "undone"):
+        if record.state in ("done", "undoing", "undone"):
             return Report(restore_id, record.state, record.outcomes, record.plan.left)
         return self._walk(record, pause)
 

@@ -13,6 +13,7 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing, suppress
 
+import msgspec
 from msgspec import Struct
 
 from .entries import Entry, File, Uncovered, digest_of, encode_tree, path_text
@@ -178,7 +179,9 @@ class Scanner:
 
     @property
     def _place(self) -> bytes:
-        return os.fsencode(self.directory)
+        """Where what is known is saved: another size or another line makes it another thing to know."""
+        rules = digest_of(msgspec.msgpack.encode(self._rules))
+        return os.fsencode(self.directory) + b"\0" + rules[:8]
 
     def _save(self, seen: Seen) -> None:
         self._objects.save_seen(self._place, pack_seen(seen))

@@ -4,6 +4,7 @@ import os
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO, Literal
 
@@ -13,7 +14,7 @@ from .changes import Touched, Window, touched_in
 from .collect import GRACE_S, Collected, collect
 from .entries import File, path_bytes, path_text
 from .look import Only
-from .objects import Objects
+from .objects import FilesUnusable, Objects
 from .plans import Plan, plan_restore
 from .restores import Record, Report, Restorer
 from .rules import Rules
@@ -48,8 +49,7 @@ class WorkspaceFiles:
         with self._lock:
             scanners = list(self._scanners.values())
             self._scanners.clear()
-        for scanner in scanners:
-            scanner.save()
+        _save(scanners)
         self.objects.close()
 
     def workspace(
@@ -67,8 +67,7 @@ class WorkspaceFiles:
                 self._scanners[directory, rules] = found
             self._scanners.move_to_end((directory, rules))
             dropped = self._dropped()
-        for scanner in dropped:
-            scanner.save()
+        _save(dropped)
         return found
 
     def _dropped(self) -> list[Scanner]:
@@ -128,10 +127,10 @@ class WorkspaceFiles:
         record = self.restorer.journal.get(restore_id)
         if record.state in ("undone", "undoing"):
             raise UsageError(f"restore {restore_id} is {record.state} already")
-        space = self.workspace(os.fsdecode(record.place), rules)
+        space = self.workspace(os.fsdecode(record.place), rules or record.rules)
         touched = self.restorer.before_undo(record)
         plan = space.plan_touched(record.plan.current, touched, force=force, pause=pause)
-        return self.restorer.begin(record.place, plan, pause, restore_id, name)
+        return space.do(plan, pause, undoes=restore_id, name=name)
 
     def collect(
         self, roots: Iterable[str], *, grace_s: float = GRACE_S, dry_run: bool = False
@@ -148,13 +147,20 @@ class WorkspaceFiles:
         return import_tree(self.objects, source, limits or Limits())
 
 
+def _save(scanners: Iterable[Scanner]) -> None:
+    """Save what is known of trees; without that the next process only has more to read."""
+    with suppress(FilesUnusable):
+        for scanner in scanners:
+            scanner.save()
+
+
 class Workspace:
-    """One session's view of a tree. Any thread may call; one look or restore at a time."""
+    """A tree, and how it is looked at. Any thread may call; one look at a time."""
 
     def __init__(self, files: WorkspaceFiles, directory: str, rules: Rules) -> None:
         self.directory = directory
-        self._files = files
         self._rules = rules
+        self._files = files
 
     def snapshot(
         self,
@@ -231,8 +237,14 @@ class Workspace:
             ContentLost: a content it needs is not stored any more; nothing was changed.
             UsageError: another restore of this tree is open.
         """
+        return self.do(plan, pause, name=name)
+
+    def do(
+        self, plan: Plan, pause: Callable[[], None], *, undoes: str = "", name: str = ""
+    ) -> Report:
+        """Do a plan, which may be that of an undo."""
         place = os.fsencode(self.directory)
-        return self._files.restorer.begin(place, plan, pause, restore_id=name)
+        return self._files.restorer.begin(place, self._rules, plan, pause, undoes, name)
 
 
 def _only(directory: str, paths: Sequence[str | bytes]) -> Only | None:

@@ -438,3 +438,13 @@ def test_windows_and_their_sum(session: Session, root: Path) -> None:
     assert touched[b"n"].before is None
     assert touched[b"n"].left is None
     assert told(root) == {"a": "v3", "b": "v3", "c": "v1"}
+
+
+def test_what_is_known_is_known_under_its_rules(tmp_path: Path, root: Path) -> None:
+    """A file that was too large is covered when larger ones are allowed."""
+    put(root, "big", "x" * 200)
+    age(root)
+    for size_max, covered in ((100, 0), (300, 1), (100, 0)):
+        files = WorkspaceFiles(tmp_path / "files")
+        assert files.workspace(root, Rules(size_max=size_max)).snapshot().files == covered
+        files.close()
