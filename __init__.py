@@ -6,13 +6,14 @@ without agents from `ukemi.supervisor`.
 """
 
 from .actors.agent import Agent
+from .actors.approvals import ApprovalRequest, RequestClosed
 from .actors.budget import Budget
 from .actors.context import CallContext, current
 from .actors.handle import SessionHandle
 from .actors.inspection import Checkpoint, Inspection
 from .actors.marks import NOT_DONE, NotDone
 from .actors.model import Model, ModelReply, ModelRequest, Prices
-from .actors.outcome import Completed, Dossier, HandedOver, Outcome, Stopped
+from .actors.outcome import Completed, Dossier, HandedOver, Option, Outcome, Stopped
 from .actors.pool import RuntimeClosed
 from .actors.runtime import Runtime
 from .actors.tools import Tool, tool
@@ -56,6 +57,7 @@ __all__ = [
     "NOT_DONE",
     "Agent",
     "AlreadyDecided",
+    "ApprovalRequest",
     "Budget",
     "BusinessRejected",
     "CallContext",
@@ -78,12 +80,14 @@ __all__ = [
     "ModelReply",
     "ModelRequest",
     "NotDone",
+    "Option",
     "Outcome",
     "PermissionDenied",
     "PlanningFailure",
     "Policy",
     "Prices",
     "RateLimited",
+    "RequestClosed",
     "ResourceExhausted",
     "RetryPolicy",
     "Runtime",

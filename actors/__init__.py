@@ -5,18 +5,22 @@ Owns: the active sessions, the account book, the checkpoint actor, events.
 Never: talks to a provider itself, or writes to a store other than through the checkpoint actor.
 
 Files, each using only those before it: text, secrets, scrub, docstring · model, views · marks, arguments, schema,
-context, threads, bodies, companions, tools, toolbox, results, closing · budget, accounts, metering · conversation, pruning, room, ledger, unwound, effects, state, summaries · outcome,
-dossier, dossier_markdown, wording, undo_plan, undo_answers · events, bus, upstreams, alerts · checkpoint, journal, ownership, steady · agent, work, active_time, services
-· session · ends, resolving, parking, gate, summarising, pruner, preparing, probing, attempting, executing, asking, calling, planning, compensating, unwinding · inspection
+context, threads, bodies, companions, tools, toolbox, results, closing · budget, accounts, metering · conversation, pruning, room, ledger, unwound, effects, approvals, state, summaries · outcome, options,
+dossier, dossier_markdown, wording, undo_plan, undo_answers, session_answers, rollback, rolling_files · events, bus, upstreams, alerts, workspaces · checkpoint, journal, ownership, steady · agent, work, active_time, services
+· session · ends, snapshots, resolving, parking, gate, judging, approving, summarising, pruner, preparing, probing, attempting, executing, asking, calling, planning, compensating, unwinding · inspection
 · claims_words, claims_text, claims_made, claims_english, claims_chinese, claims_results, claims, claims_dates, claims_values, claims_sums, claims_sources, audit_record, audit_ledger,
 claims_given, findings, audit_files, audit_targets, audit_substitutes, audit,
-audit_sources, auditing · life · retention · pool, sessions,
-decisions, inbox, late, keeper · naming, handle, runtime.
+audit_sources, auditing · rolling · life · retention · pool, sessions,
+decisions, inbox, late, keeper · rollbacks, naming, handle, runtime.
 """
 
 from ..stores.records import ToolCall, Usage
+from .approvals import ApprovalRequest, RequestClosed
 from .events import (
     AlertRaised,
+    ApprovalDecided,
+    ApprovalExpired,
+    ApprovalRequested,
     AuditMismatch,
     BreakerClosed,
     BreakerHalfOpen,
@@ -46,6 +50,7 @@ from .events import (
     SessionParked,
     SessionRestarted,
     SessionResumed,
+    SessionRolledBack,
     SessionStarted,
     SessionStopped,
     SessionUnwinding,
@@ -60,6 +65,10 @@ from .planning import StepFacts
 
 __all__ = [
     "AlertRaised",
+    "ApprovalDecided",
+    "ApprovalExpired",
+    "ApprovalRequest",
+    "ApprovalRequested",
     "AssistantMessage",
     "AuditMismatch",
     "BreakerClosed",
@@ -85,6 +94,7 @@ __all__ = [
     "ModelPiece",
     "ModelSuperseded",
     "NoteMessage",
+    "RequestClosed",
     "RetryScheduled",
     "SessionCompleted",
     "SessionFrozen",
@@ -92,6 +102,7 @@ __all__ = [
     "SessionParked",
     "SessionRestarted",
     "SessionResumed",
+    "SessionRolledBack",
     "SessionStarted",
     "SessionStopped",
     "SessionUnwinding",

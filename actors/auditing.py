@@ -174,4 +174,5 @@ def _trouble(step: Finish, lines: Sequence[str], told: int, alert: Alert) -> Tro
         error="\n".join(lines),
         tried=(tried if told else "nothing: the policy grants no correction",),
         alert=alert,
+        findings=tuple(lines),
     )

@@ -6,19 +6,22 @@ lets exactly one person win. A decision that did not fit has a number too; the n
 """
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
 from ..stores.base import AlreadyDecided, Post
-from ..stores.decisions import Decision, Resolve, decode_decision, encode_decision
+from ..stores.decisions import Decide, Decision, Resolve, decode_decision, encode_decision
 from ..stores.records import Decided, JournalEntry
 from ..supervisor.errors import UsageError
+from .approvals import APPROVAL, RequestClosed, request_name
+from .approving import judged
 from .ledger import CallId
-from .resolving import OPTIONS, check_resolve, meant, resolved
+from .resolving import check_resolve, meant, resolved
 from .secrets import Mask
 from .session import Session
 from .state import SessionState
+from .undo_answers import COMPENSATE
 from .wording import encodable, when
 
 
@@ -34,13 +37,17 @@ def as_json(args: Mapping[str, Any]) -> str:
         raise UsageError(f"args={args!r} cannot be written as a JSON object: {error}") from error
 
 
-def post_of(state: SessionState, said: Resolve, by: str, at_ms: int) -> Post:
+def post_of(state: SessionState, said: Decision, by: str, at_ms: int) -> Post:
     """Return the post of a decision: which question it answers, and the answer with the call named.
 
     Raises:
         AlreadyDecided: that was answered before.
+        RequestClosed: the request for approval is not open (any more).
         UsageError: there is no such option, no such question, or several and none is named.
     """
+    if isinstance(said, Decide):
+        meant_now = _request_meant(state, said, at_ms)
+        return _post(state, _request_subject(meant_now), meant_now, by, at_ms)
     check_resolve(said)
     try:
         call = meant(state, said)
@@ -48,51 +55,85 @@ def post_of(state: SessionState, said: Resolve, by: str, at_ms: int) -> Post:
         before = _decided_before(state, said.call)
         if before is None or before.decision is None:
             raise
-        body = encode_decision(before.decision)
-        text = f"{before.about} was decided before"
-        raise AlreadyDecided(
-            text, about=before.about, by=before.by, at_ms=before.at_ms, body=body
-        ) from None
+        raise _before(before, before.decision) from None
+    return _post(state, _subject(call, said.option), _stored_form(said, call), by, at_ms)
+
+
+def _post(state: SessionState, subject: str, said: Decision, by: str, at_ms: int) -> Post:
     return Post(
         session_id=state.session_id,
-        about=_about(state, _subject(call)),
-        body=encode_decision(_stored_form(said, call)),
+        about=_about(state, subject),
+        body=encode_decision(said),
         at_ms=at_ms,
         by=encodable(by),
     )
 
 
-def options_of(state: SessionState) -> tuple[str, ...]:
-    """Return what a person can say about a session as it stands."""
-    open_calls: list[CallId | None] = list(state.in_doubt)
-    open_calls += [(undo.step.n, undo.step.index) for undo in state.unwound.open]
-    if not state.in_doubt:
-        open_calls.append(None)  # what is frozen, once no doubt keeps it so
-    return tuple(
-        option
-        for option in OPTIONS
-        if any(_fits(state, Resolve(option, each)) for each in open_calls)
+def _before(found: Decided, decision: Decision) -> AlreadyDecided:
+    return AlreadyDecided(
+        f"{found.about} was decided before",
+        about=found.about,
+        by=found.by,
+        at_ms=found.at_ms,
+        body=encode_decision(decision),
     )
 
 
-def _fits(state: SessionState, said: Resolve) -> bool:
-    try:
-        meant(state, said)
-    except UsageError:
-        return False
-    return True
+def _request_meant(state: SessionState, said: Decide, at_ms: int) -> Decide:
+    """Return a decision on a request, with the request named that is meant.
+
+    Raises:
+        AlreadyDecided: it was decided before.
+        RequestClosed: it is not open (any more).
+        UsageError: none is named, and several are open; or other arguments for a denial.
+    """
+    if said.option == "deny" and said.args is not None:
+        raise UsageError("args= goes with 'approve', not with 'deny'")
+    waiting = state.approvals.open
+    named = ", ".join(
+        request_name(state.session_id, call, known.asked.number) for call, known in waiting.items()
+    )
+    if said.call is None and len(waiting) > 1:
+        raise UsageError(f"several requests are open ({named}); name one")
+    call = next(iter(waiting), None) if said.call is None else said.call
+    if call is None:
+        raise RequestClosed(f"session {state.session_id} has no open request for approval")
+    known = waiting.get(call)
+    number = said.number or (known.asked.number if known else 1)
+    meant_now = _stored_form(msgspec.structs.replace(said, number=number), call)
+    if known is None or known.asked.number != number:
+        before = state.decided.get(_request_subject(meant_now))
+        if before is not None and before.decision is not None and not before.problem:
+            raise _before(before, before.decision)
+        name = request_name(state.session_id, call, number)
+        raise RequestClosed(f"request {name} is not open; open are: {named or 'none'}")
+    expires_at_ms = known.asked.expires_at_ms
+    if expires_at_ms is not None and at_ms >= expires_at_ms:
+        name = request_name(state.session_id, call, number)
+        raise RequestClosed(f"request {name} expired at {when(expires_at_ms)}: it counts as denied")
+    return meant_now
 
 
-def repeats(error: AlreadyDecided, said: Resolve) -> bool:
+def _request_subject(said: Decide) -> str:
+    assert said.call is not None  # named before
+    return f"{APPROVAL}{said.call[0]}.{said.call[1]}.{said.number}"
+
+
+def repeats(error: AlreadyDecided, said: Decision) -> bool:
     """Tell whether what was decided before is just this; saying it twice is no mistake."""
     before = decode_decision(error.body)
+    if isinstance(said, Decide) and isinstance(before, Decide):
+        said = msgspec.structs.replace(said, number=said.number or before.number)
     return before == _stored_form(said, before.call if said.call is None else said.call)
 
 
-def _stored_form(said: Resolve, call: CallId | None) -> Resolve:
+_D = TypeVar("_D", bound=Decision)
+
+
+def _stored_form(said: _D, call: CallId | None) -> _D:
     result = None if said.result is None else encodable(said.result)
     args = None if said.args is None else encodable(said.args)
-    return Resolve(said.option, call, result, args)
+    return msgspec.structs.replace(said, call=call, result=result, args=args)
 
 
 def _decided_before(state: SessionState, call: CallId | None) -> Decided | None:
@@ -104,8 +145,10 @@ def _decided_before(state: SessionState, call: CallId | None) -> Decided | None:
     return next(stand, None)
 
 
-def _subject(call: CallId | None) -> str:
-    return "effects" if call is None else f"call {call[0]}.{call[1]}"
+def _subject(call: CallId | None, option: str = "") -> str:
+    if call is not None:
+        return f"call {call[0]}.{call[1]}"
+    return "effects" if option == COMPENSATE else "session"
 
 
 def _about(state: SessionState, subject: str) -> str:
@@ -126,7 +169,7 @@ def is_applied(state: SessionState, about: str) -> bool:
 def already_decided(session_id: str, error: AlreadyDecided) -> AlreadyDecided:
     """Return the error with the words for a person: who decided what, and when."""
     before = decode_decision(error.body)
-    what = before.option if before.call is None else f"call {before.call[0]}.{before.call[1]}"
+    what = error.about.rpartition("#")[0]
     text = (
         f"session {session_id}: {what} was decided before, by {error.by or 'somebody'}"
         f" at {when(error.at_ms)}: {before.option}"
@@ -146,7 +189,7 @@ def entries_for(session: Session, post: Post) -> list[JournalEntry]:
     mask = session.services.mask
     decision = _masked(decode_decision(post.body), mask)
     try:
-        effect = _effect(session, decision)
+        effect = _effect(session, decision, post)
     except UsageError as error:
         problem = mask(encodable(str(error)))
         return [Decided(post.about, decision, post.at_ms, post.by, problem)]
@@ -158,7 +201,7 @@ def unreadable(post: Post) -> list[JournalEntry]:
     return [Decided(post.about, None, post.at_ms, post.by, "its bytes in the store were damaged")]
 
 
-def _effect(session: Session, decision: Decision) -> list[JournalEntry]:
+def _effect(session: Session, decision: Decision, post: Post) -> list[JournalEntry]:
     """Return what a decision does, by its kind.
 
     Raises:
@@ -168,9 +211,11 @@ def _effect(session: Session, decision: Decision) -> list[JournalEntry]:
         case Resolve():
             n = session.journal.take_n()
             return resolved(session.state, session.installed.toolbox, decision, n)
+        case Decide():
+            return judged(session, decision, post.at_ms, post.by)
 
 
 def _masked(decision: Decision, mask: Mask) -> Decision:
     result = None if decision.result is None else mask(decision.result)
     args = None if decision.args is None else mask(decision.args)
-    return Resolve(decision.option, decision.call, result, args)
+    return msgspec.structs.replace(decision, result=result, args=args)

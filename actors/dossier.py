@@ -5,31 +5,12 @@ from msgspec import Struct
 from ..supervisor.decide import HandOver, Reason
 from ..supervisor.failure import Failure
 from .budget import Account, Refusal
-from .outcome import Dossier, DoubtfulCall, EffectStanding, HandedOver
+from .options import options_for
+from .outcome import Dossier, DoubtfulCall, HandedOver
 from .state import SessionState
 
 TEXT_MAX = 4_000
 """Characters of input and error kept in a dossier; the journal has the whole."""
-
-DOUBT_OPTIONS = (
-    "find out whether the call in doubt took effect, then resolve it: done, not_done, retry or abandon",
-    "send a message to go on while the question stays open",
-)
-OPTIONS: dict[str, tuple[str, ...]] = {
-    "in_doubt": ("cancel the session",),
-    "budget": ("start a new session with a larger budget", "cancel the session"),
-    "permission": ("grant the right or mend the setting, then send a message", "cancel"),
-    "restarts": ("mend the fault named here, then send a message to go on", "cancel"),
-}
-UNDO_OPTIONS: dict[EffectStanding, str] = {
-    "compensation failed": "look after each compensation that failed, then resolve it: compensated "
-    "(it is undone), compensate (try again) or abandon (leave the effect)",
-    "compensation in doubt": "find out whether each compensation in doubt ran, then resolve it: "
-    "compensated (it did), compensate (run it again) or abandon (leave the effect)",
-    "frozen": "resolve with compensate, to undo what was frozen",
-}
-"""What can be done about effects, by how they stand."""
-DEFAULT_OPTIONS = ("send a message to go on", "cancel the session")
 
 
 class Alert(Struct, frozen=True):
@@ -43,6 +24,7 @@ class Trouble(Struct, frozen=True, kw_only=True):
     """Why a session must be handed over, as it was found out.
 
     ``inherited``: it was left by an earlier life; what the user said since lets the session go on.
+    ``findings``: where the answer differs from what was executed, a line each.
     """
 
     reason: Reason
@@ -54,6 +36,7 @@ class Trouble(Struct, frozen=True, kw_only=True):
     tried: tuple[str, ...] = ()
     inherited: bool = False
     alert: Alert | None = None
+    findings: tuple[str, ...] = ()
 
 
 def alert_of(directive: HandOver, about: str) -> Alert | None:
@@ -80,7 +63,7 @@ def concluded(state: SessionState, answer: str) -> Trouble:
         return Trouble(reason="blocked", detail=answer, step="conclude")
     n, index = refusal.call
     return Trouble(
-        reason="blocked",
+        reason="approval" if refusal.asked else "blocked",
         detail=answer,
         step=f"call {n}.{index} {refusal.tool}",
         input=refusal.arguments,
@@ -99,13 +82,14 @@ def hand_over(
     if failure is not None and failure.traceback:
         error = f"{error}\n{failure.traceback}"
     unresolved = tuple(doubts(state))
-    usual = OPTIONS.get(trouble.reason, DEFAULT_OPTIONS)
     dossier = Dossier(
         failed_step=trouble.step,
         input=(trouble.input or "no arguments")[:TEXT_MAX],
         upstream_error=error[:TEXT_MAX],
         tried=trouble.tried or ("nothing: this is not retried",),
-        options=(*(DOUBT_OPTIONS if unresolved else ()), *usual),
+        options=options_for(state, trouble.reason),
+        questions=tuple(questions(state)),
+        findings=trouble.findings,
         in_doubt=unresolved,
         budget=used(account),
         unsaved=unsaved,
@@ -126,6 +110,25 @@ def doubts(state: SessionState) -> list[DoubtfulCall]:
         )
         for (n, index), entry in state.in_doubt.items()
     ]
+
+
+def questions(state: SessionState) -> list[str]:
+    """Return what is open for a person: calls in doubt, compensations that did not go well, and
+    calls that wait for an approval."""
+    found = [
+        f"did {entry.tool} (call {n}.{index}) take effect?"
+        for (n, index), entry in state.in_doubt.items()
+    ]
+    found += [
+        f"is {undo.step.tool} (call {undo.step.n}.{undo.step.index}) to be compensated "
+        f"by hand, again or not at all? {undo.content}"
+        for undo in state.unwound.open
+    ]
+    found += [
+        f"may {known.asked.tool} (call {n}.{index}) run? {known.asked.risk}".rstrip()
+        for (n, index), known in state.approvals.open.items()
+    ]
+    return found
 
 
 def used(account: Account) -> dict[str, str]:

@@ -4,9 +4,9 @@ Texts come from models, tools and other sides: they are cleaned, and cannot end 
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
-from .outcome import Dossier, HandedOver
+from .outcome import Dossier, HandedOver, Option
 from .text import clean
 
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>|#])")
@@ -14,29 +14,56 @@ _FENCE = re.compile(r"`{3,}")
 
 
 def markdown_of(
-    session_id: str, agent: str, outcome: HandedOver, commands: Sequence[str] = ()
+    session_id: str,
+    agent: str,
+    outcome: HandedOver,
+    options: Sequence[Option] | None = None,
+    *,
+    task: str = "",
 ) -> str:
     """Return the dossier: what failed, with what, what was said, what was tried, what can be done.
 
     Args:
-        commands: lines to type, for the options that can be.
+        options: what can be done now, where that is known better than from the dossier itself.
+        task: what the session was asked to do, or the beginning of it.
     """
     lines = [f"# {_line(session_id)}: {outcome.reason.replace('_', ' ')}", ""]
     lines += [
         f"A session of agent {_line(agent)} needs a person. {_line(outcome.detail)}".rstrip(),
         "",
     ]
-    for title, part in _parts(outcome.dossier, commands):
+    if task:
+        lines += [f"Its task: {_line(task)}", ""]
+    chosen = outcome.dossier.options if options is None else options
+    return _with_parts(lines, _parts(outcome.dossier, chosen))
+
+
+def questions_markdown(
+    session_id: str, agent: str, status: str, questions: Sequence[str], options: Sequence[Option]
+) -> str:
+    """Return what is open for a person about a session that was not handed over."""
+    lines = [f"# {_line(session_id)}: open questions", ""]
+    lines += [f"A session of agent {_line(agent)} is {_line(status)}, with questions left.", ""]
+    parts = [("Questions", _list(questions)), ("What you can do", _options(options))]
+    return _with_parts(lines, parts)
+
+
+def _with_parts(lines: list[str], parts: Iterable[tuple[str, Sequence[str]]]) -> str:
+    for title, part in parts:
         lines += [f"## {title}", "", *part, ""]
     return "\n".join(lines).rstrip() + "\n"
 
 
-def _parts(dossier: Dossier, commands: Sequence[str]) -> Iterator[tuple[str, Sequence[str]]]:
+def _parts(dossier: Dossier, options: Sequence[Option]) -> Iterator[tuple[str, Sequence[str]]]:
     yield "What failed", [_line(dossier.failed_step)]
     yield "Its input", _block(dossier.input)
     yield "What the other side said", _block(dossier.upstream_error)
     yield "What was tried", _list(dossier.tried)
-    yield "What you can do", [*_list(dossier.options), *(_commands(commands) if commands else ())]
+    yield "What you can do", _options(options)
+    if dossier.questions:
+        yield "Open questions", _list(dossier.questions)
+    if dossier.findings:
+        yield "Where the answer differs from what was done", _list(dossier.findings)
     if dossier.in_doubt:
         yield "In doubt", _list(_doubts(dossier))
     if dossier.effects:
@@ -47,6 +74,8 @@ def _parts(dossier: Dossier, commands: Sequence[str]) -> Iterator[tuple[str, Seq
         yield "Budget", _list([f"{name}: {used}" for name, used in dossier.budget.items()])
     if dossier.unsaved:
         yield "Not stored", _block(dossier.unsaved)
+    if dossier.file:
+        yield "Written to", [_line(dossier.file)]
 
 
 def _doubts(dossier: Dossier) -> Iterator[str]:
@@ -63,8 +92,15 @@ def _effects(dossier: Dossier) -> Iterator[str]:
         yield f"{call}, {effect.standing}{detail}"
 
 
-def _commands(commands: Sequence[str]) -> list[str]:
-    return ["", *_block("\n".join(commands))]
+def _options(options: Sequence[Option]) -> list[str]:
+    """Return each option in words, and its line to type below it."""
+    lines: list[str] = []
+    for each in options:
+        name = f"{_line(each.name)}: " if each.name else ""
+        lines += [f"- {name}{_line(each.what)}", ""]
+        if each.command:
+            lines += [*(f"  {line}" for line in _block(each.command)), ""]
+    return lines[:-1]
 
 
 def _list(items: Sequence[str] | Iterator[str]) -> list[str]:

@@ -13,7 +13,8 @@ from ..stores.records import (
     Spent,
     decode_row,
 )
-from .dossier import doubts
+from .approvals import ApprovalState, request_name
+from .dossier import doubts, questions
 from .effects import EffectStands
 from .model import Message
 from .outcome import DoubtfulCall, EffectEnd, Outcome, UndoneVerdict, outcome_from_data
@@ -37,12 +38,31 @@ class LedgerFact(Struct, frozen=True, kw_only=True):
     again: bool = False
 
 
+class ApprovalFact(Struct, frozen=True, kw_only=True):
+    """A call that a person was asked about, until it has its result.
+
+    ``state``: ``open``; ``approved``: granted and not used yet; ``used``: it is being run; ``denied``
+    or ``expired``. ``changed`` are the arguments under which it may run, where a person changed them.
+    """
+
+    request: str
+    n: int
+    index: int
+    tool: str
+    arguments: str
+    state: ApprovalState
+    risk: str = ""
+    expires_at_ms: int | None = None
+    by: str = ""
+    changed: str | None = None
+
+
 class Inspection(Struct, frozen=True, kw_only=True):
     """Facts about a session: where it stands, what is unresolved, what is waited for.
 
     ``compensations`` are the effects that were to be undone, and how each stands; ``undone`` says how
     much of what the session did is undone, ``frozen`` why nothing is. ``effects`` are the writes in the
-    ledger.
+    ledger, ``approvals`` the calls that people were asked about and that have no result yet.
     """
 
     session_id: str
@@ -58,6 +78,7 @@ class Inspection(Struct, frozen=True, kw_only=True):
     undone: UndoneVerdict = "nothing to undo"
     frozen: str | None = None
     effects: tuple[LedgerFact, ...] = ()
+    approvals: tuple[ApprovalFact, ...] = ()
 
 
 class ToolRecord(Struct, frozen=True, kw_only=True):
@@ -127,14 +148,7 @@ def inspection(head: Head, state: SessionState, spent: Spent | None = None) -> I
         status=state.status,
         checkpoint=state.counter,
         in_doubt=unresolved,
-        questions=(
-            *(f"did {call.tool} (call {call.n}.{call.index}) take effect?" for call in unresolved),
-            *(
-                f"is {undo.step.tool} (call {undo.step.n}.{undo.step.index}) to be compensated "
-                f"by hand, again or not at all? {undo.content}"
-                for undo in state.unwound.open
-            ),
-        ),
+        questions=tuple(questions(state)),
         spent=spent or state.spent,
         outcome=outcome,
         owner=head.owner,
@@ -142,7 +156,27 @@ def inspection(head: Head, state: SessionState, spent: Spent | None = None) -> I
         undone=verdict_on([each for each in ends if each.n >= state.unwound.settled_n]),
         frozen=None if frozen is None else frozen.why,
         effects=tuple(ledger_facts(state)),
+        approvals=tuple(approval_facts(state)),
     )
+
+
+def approval_facts(state: SessionState) -> list[ApprovalFact]:
+    """Return the calls that people were asked about and that have no result yet, in order."""
+    return [
+        ApprovalFact(
+            request=request_name(state.session_id, call, known.asked.number),
+            n=call[0],
+            index=call[1],
+            tool=known.asked.tool,
+            arguments=known.asked.arguments,
+            state=known.state,
+            risk=known.asked.risk,
+            expires_at_ms=known.asked.expires_at_ms,
+            by=known.by,
+            changed=known.arguments,
+        )
+        for call, known in sorted(state.approvals.calls.items())
+    ]
 
 
 def ledger_facts(state: SessionState) -> list[LedgerFact]:

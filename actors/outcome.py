@@ -56,6 +56,26 @@ class EffectEnd(Struct, frozen=True, kw_only=True, omit_defaults=True):
     by: str = ""
 
 
+class Option(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Something a person can do about a session.
+
+    Attributes:
+        name: the option of `resolve`; ``new_session`` and ``rollback`` have commands of their own.
+        what: what it does, and what comes before it.
+        command: the line to type; words in capitals are to be filled in.
+        code: the same in code.
+        call: which call it is about, by number and index; None: the session.
+        needs: what has to be given with it.
+    """
+
+    name: str
+    what: str
+    command: str = ""
+    code: str = ""
+    call: tuple[int, int] | None = None
+    needs: tuple[str, ...] = ()
+
+
 class Dossier(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Everything a person needs to decide. The first five are always there.
 
@@ -64,23 +84,31 @@ class Dossier(Struct, frozen=True, kw_only=True, omit_defaults=True):
         input: what it was called with.
         upstream_error: what the other side said, cleaned of secrets.
         tried: recovery already tried, one line each.
-        options: what can be done now.
+        options: what can be done, as the session stood when it ended.
+        questions: what is open for a person.
+        findings: where the agent's answer and what was executed differ.
         effects: what the session did outside, and how each stands.
         undone: how much of that is undone.
         frozen: why nothing was undone that would have been.
+        budget: each limit over the session as ``used of cap``.
+        unsaved: what the store did not take, where it is the store that failed.
+        file: where this dossier was written to, since the store did not take it.
     """
 
     failed_step: str
     input: str
     upstream_error: str
     tried: tuple[str, ...]
-    options: tuple[str, ...]
+    options: tuple[Option, ...]
+    questions: tuple[str, ...] = ()
+    findings: tuple[str, ...] = ()
     in_doubt: tuple[DoubtfulCall, ...] = ()
     effects: tuple[EffectEnd, ...] = ()
     undone: UndoneVerdict = "nothing to undo"
     frozen: str | None = None
     budget: dict[str, str] = {}
     unsaved: str | None = None
+    file: str | None = None
 
 
 class Completed(Struct, frozen=True, tag_field="outcome", tag="completed", omit_defaults=True):
@@ -102,12 +130,12 @@ class HandedOver(Struct, frozen=True, tag_field="outcome", tag="handed_over"):
 
 
 class Stopped(Struct, frozen=True, tag_field="outcome", tag="stopped", omit_defaults=True):
-    """Cancelled or denied on purpose; a message of the user reopens the session.
+    """Cancelled, denied or rolled back on purpose; a message of the user reopens the session.
 
     ``undone`` says how much of what the session did is undone.
     """
 
-    reason: Literal["cancelled", "denied"]
+    reason: Literal["cancelled", "denied", "rolled_back"]
     undone: UndoneVerdict = "nothing to undo"
 
 
@@ -121,6 +149,14 @@ def outcome_to_data(outcome: Outcome) -> dict[str, Any]:
 
 
 def outcome_from_data(data: dict[str, Any]) -> Outcome:
-    """Read an outcome back."""
+    """Read an outcome back; options that an older version stored are sentences without a name."""
+    dossier = data.get("dossier")
+    if dossier is not None and any(isinstance(each, str) for each in dossier["options"]):
+        options = [_option(each) for each in dossier["options"]]
+        data = {**data, "dossier": {**dossier, "options": options}}
     outcome: Outcome = msgspec.convert(data, Outcome)
     return outcome
+
+
+def _option(stored: Any) -> Any:
+    return {"name": "", "what": stored} if isinstance(stored, str) else stored

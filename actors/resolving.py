@@ -1,4 +1,4 @@
-"""A person's word on a call in doubt: what it does to the ledger, and what the model is told. Pure."""
+"""A person's word on a session or a call in doubt: what it does, and what the model is told. Pure."""
 
 from ..stores.decisions import Resolve
 from ..stores.records import Allowed, CallState, JournalEntry, Late, Noted
@@ -6,12 +6,12 @@ from ..supervisor.errors import InvalidArgument, UsageError
 from .arguments import digest
 from .ends import Ended, key_of
 from .ledger import AGAIN, PERSON, CallEntry, CallId
+from .session_answers import CANCEL, GO_ON, RETRY, check_session, is_about_session, session_answered
 from .state import SessionState
 from .toolbox import Toolbox, marks_in
 from .undo_answers import COMPENSATE, COMPENSATED, is_about_undo, undo_answered, undo_meant
 from .wording import encodable
 
-RETRY = "retry"
 OPTIONS: dict[str, CallState | None] = {
     RETRY: None,
     "done": "succeeded",
@@ -19,9 +19,11 @@ OPTIONS: dict[str, CallState | None] = {
     "abandon": "denied",
     COMPENSATE: None,
     COMPENSATED: None,
+    GO_ON: None,
+    CANCEL: None,
 }
 """What a person may say, and how a call in doubt then stands in the ledger; None: it runs again, or the
-word is about a compensation."""
+word is about a compensation or the session."""
 
 
 def check_option(option: str) -> None:
@@ -35,11 +37,14 @@ def check_option(option: str) -> None:
 
 
 def meant(state: SessionState, said: Resolve) -> CallId | None:
-    """Return the call that a decision is about; None: all that a session's end has frozen.
+    """Return the call that a decision is about; None: the session, or all that its end has frozen.
 
     Raises:
         UsageError: there is no such question, or several and none is named.
     """
+    if is_about_session(state, said):
+        check_session(state, said)
+        return None
     return undo_meant(state, said) if is_about_undo(state, said) else doubt_meant(state, said.call)
 
 
@@ -72,6 +77,8 @@ def check_resolve(said: Resolve) -> None:
     check_option(said.option)
     if said.args is not None and said.option != RETRY:
         raise UsageError(f"args= goes with {RETRY!r}, not with {said.option!r}")
+    if said.option == GO_ON and not (said.result or "").strip():
+        raise UsageError(f"{GO_ON!r} takes a message: give it as result=")
 
 
 def resolved(state: SessionState, toolbox: Toolbox, said: Resolve, n: int) -> list[JournalEntry]:
@@ -85,6 +92,8 @@ def resolved(state: SessionState, toolbox: Toolbox, said: Resolve, n: int) -> li
             cannot run; nothing has changed.
     """
     check_resolve(said)
+    if is_about_session(state, said):
+        return session_answered(state, said, n)
     if is_about_undo(state, said):
         return undo_answered(state, lambda tool: marks_in(toolbox, tool), said, n)
     call = doubt_meant(state, said.call)
@@ -162,6 +171,8 @@ def late_of(call: CallId, ended: Ended) -> Late:
         value_type=ended.value_type,
         still_running=ended.still_running,
         error_class=ended.error_class,
+        windows=ended.windows,
+        no_snapshot=ended.no_snapshot,
     )
 
 

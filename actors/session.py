@@ -9,13 +9,16 @@ from collections.abc import Callable, Sequence
 import anyio
 import msgspec
 
-from ..stores.base import Facts, Fenced
+from ..stores.base import Facts, Fenced, OpenRequest
 from ..stores.records import (
     Booked,
     Decided,
     Ended,
     JournalEntry,
+    Judged,
+    Requested,
     Resulted,
+    RolledBack,
     Said,
     SessionStatus,
     Spent,
@@ -23,15 +26,24 @@ from ..stores.records import (
 from ..supervisor.errors import UkemiError
 from .active_time import ActiveTime
 from .agent import InstalledAgent
+from .approvals import requests_after
 from .budget import SECONDS, Account
 from .bus import Channel
-from .dossier import Trouble, hand_over
-from .events import CheckpointStored, Event, MessageReceived, decision_taken, ended
+from .dossier import Trouble, hand_over, questions
+from .events import (
+    CheckpointStored,
+    Event,
+    MessageReceived,
+    approval_asked,
+    approval_closed,
+    decision_taken,
+    ended,
+)
 from .journal import Acknowledgement, Journal
 from .ledger import CallId
 from .outcome import Completed, HandedOver, Outcome, Stopped, outcome_to_data
 from .services import Services
-from .state import SessionState
+from .state import UNFINISHED, SessionState
 from .work import Cut, Work
 
 STATUS: dict[type[Outcome], SessionStatus] = {
@@ -88,6 +100,10 @@ class Session:
         self.final: Outcome | None = None
         self.stepped_n = 0
         self.lives = 0
+        self.rollbacks: dict[int, anyio.Event] = {}
+        """Who waits for a rollback, by its number."""
+        self.rolled: dict[int, RolledBack] = {}
+        self._decision: anyio.Event | None = None
         self._booked_at: float | None = None
         self._lapses = services.ownership.lapses
 
@@ -96,6 +112,24 @@ class Session:
         """Whether a message given now will still be seen before the session ends."""
         going = self.state.status == "running" and not (self.ending or self.state.unwound.ends)
         return going and self.cut is None and self.error is None
+
+    @property
+    def rests(self) -> bool:
+        """Whether the session has come to an end, or is about to without anything else."""
+        return self.state.status not in UNFINISHED or self.state.unwound.ends
+
+    def rolled_back(self, ended: RolledBack) -> None:
+        """Tell whoever waits for this rollback."""
+        self.rolled[ended.n] = ended
+        waiting = self.rollbacks.pop(ended.n, None)
+        if waiting is not None:
+            waiting.set()
+
+    def _over(self) -> None:
+        """Nothing more happens here: nobody waits on."""
+        self.ended.set()
+        for waiting in self.rollbacks.values():
+            waiting.set()
 
     # ------------------------------------------------------------ telling
 
@@ -109,10 +143,37 @@ class Session:
                 self.emit(CheckpointStored(session_id=self.id, at_ms=at_ms, counter=entry.counter))
             elif isinstance(entry, Decided):
                 self.emit(decision_taken(self.id, at_ms, entry))
+            elif isinstance(entry, Requested):
+                self.emit(approval_asked(self.id, at_ms, entry))
+            elif isinstance(entry, Judged):
+                self.emit(approval_closed(self.id, at_ms, entry))
+                if self._decision is not None:
+                    self._decision.set()
             elif isinstance(entry, Said):
                 self.emit(
                     MessageReceived(session_id=self.id, at_ms=at_ms, n=entry.n, text=entry.text)
                 )
+
+    # ------------------------------------------------------------ questions to people
+
+    def facts_after(self, entries: Sequence[JournalEntry]) -> Facts | None:
+        """Return the facts to store with these entries, where they change what people are asked."""
+        requests = requests_after(self.facts.requests, entries)
+        if requests == self.facts.requests:
+            return None
+        self.facts = msgspec.structs.replace(self.facts, requests=requests)
+        return self.facts
+
+    def was_told(self, request: OpenRequest) -> None:
+        """Note that whoever is to know of a request does; stored when the session is parked."""
+        told = msgspec.structs.replace(request, told=True)
+        requests = tuple(told if each == request else each for each in self.facts.requests)
+        self.facts = msgspec.structs.replace(self.facts, requests=requests)
+
+    def next_decision(self) -> anyio.Event:
+        """Return what is set once the next request for approval is decided."""
+        self._decision = anyio.Event()
+        return self._decision
 
     # ------------------------------------------------------------ time and budget
 
@@ -198,6 +259,7 @@ class Session:
             due_at_ms=None,
             reason=None if isinstance(outcome, Completed) else outcome.reason,
             spent=spent,
+            left_open=0 if isinstance(outcome, HandedOver) else len(questions(self.state)),
         )
         self.final = outcome
         entry = Ended(status, outcome_to_data(outcome), spent)
@@ -208,20 +270,20 @@ class Session:
         self.error = error
         self.journal.abandon(error)
         self.channel.close()
-        self.ended.set()
+        self._over()
 
     def rest(self, event: Event) -> None:
         """The session is parked; whoever waits for it waits for its next life, or another's."""
         self.parked = True
         self.emit(event)
         self.channel.close()
-        self.ended.set()
+        self._over()
 
     def announce(self, outcome: Outcome) -> None:
         """Tell everybody who waits how it ended."""
         self.outcome = outcome
         self.emit(ended(self.id, self.now_ms(), outcome))
-        self.ended.set()
+        self._over()
 
     def handed_over(self, trouble: Trouble, *, unsaved: str | None = None) -> HandedOver:
         """Return the outcome of a handover from where the session stands."""

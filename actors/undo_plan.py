@@ -12,9 +12,10 @@ import msgspec
 from msgspec import Struct
 
 from ..stores.records import OnFailure, UndoHow, UndoState, UndoStep, Unwinding
-from .dossier import UNDO_OPTIONS
+from .dossier import questions
 from .ledger import CallId, Effect
 from .marks import Marks
+from .options import options_for
 from .outcome import (
     Completed,
     EffectEnd,
@@ -184,18 +185,14 @@ def outcome_with(outcome: Outcome, state: SessionState, ends: Sequence[EffectEnd
             return outcome
         case Stopped():
             return msgspec.structs.replace(outcome, undone=verdict)
-        case HandedOver(_, dossier):
-            standings = {each.standing for each in ends}
-            usual = UNDO_OPTIONS.values()
-            options = tuple(
-                text for standing, text in UNDO_OPTIONS.items() if standing in standings
-            )
+        case HandedOver(reason, dossier):
             told = msgspec.structs.replace(
                 dossier,
                 effects=_told(ends),
                 undone=verdict,
                 frozen=state.unwound.frozen.why if state.unwound.frozen is not None else None,
-                options=(*options, *(each for each in dossier.options if each not in usual)),
+                options=options_for(state, reason),
+                questions=tuple(questions(state)),
             )
             return msgspec.structs.replace(outcome, dossier=told)
 
@@ -211,9 +208,12 @@ def said_of_unwinding(running: Unwinding, ends: Sequence[EffectEnd]) -> str:
     """Return what the model is told, should the session go on after that."""
     steps = {(step.n, step.index) for step in running.steps}
     lines = [f"- {line_of(each)}" for each in ends if (each.n, each.index) in steps]
+    why = "Since the task was not completed, its effects were undone where that is possible:"
+    if running.by == "rollback":
+        why = "The session was taken back, so what was done after that was undone as well:"
     return "\n".join(
         [
-            "Since the task was not completed, its effects were undone where that is possible:",
+            why,
             *lines,
             "What was undone is not in effect any more, and all else still is.",
             "Do again what is still needed, and nothing else.",

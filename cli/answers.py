@@ -82,7 +82,9 @@ def _dossier(dossier: Dossier, terminal: Terminal) -> Iterator[str]:
     yield from _part("input", [dossier.input], terminal)
     yield from _part("error", [dossier.upstream_error], terminal)
     yield from _part("tried", dossier.tried, terminal)
-    yield from _part("options", dossier.options, terminal)
+    options = [f"{each.name}: {each.what}" if each.name else each.what for each in dossier.options]
+    yield from _part("options", options, terminal)
+    yield from _part("findings", dossier.findings, terminal)
     doubts = [
         f"{call.tool} {call.arguments} (call {call.n}.{call.index})"
         + (f", key {call.key}" if call.key else "")
@@ -97,6 +99,7 @@ def _dossier(dossier: Dossier, terminal: Terminal) -> Iterator[str]:
     budget = [f"{name}: {rounded(used)}" for name, used in dossier.budget.items()]
     yield from _part("budget", budget, terminal)
     yield from _part("not stored", [dossier.unsaved] if dossier.unsaved else [], terminal)
+    yield from _part("written to", [dossier.file] if dossier.file else [], terminal)
 
 
 def _undone(verdict: UndoneVerdict) -> list[str]:

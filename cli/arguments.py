@@ -149,7 +149,9 @@ def _add_resolve(commands: Any, common: Parser) -> None:
         "give a person's decision on a session; whoever drives it applies it",
         "Of a call in doubt, retry: it did not take effect, run it. done: it took effect.\n"
         "not_done: it did not, and may be called again. abandon: leave it, and let nobody try again.\n"
-        "Of a compensation, compensate: run it. compensated: it is undone. abandon: leave the effect.",
+        "Of a compensation, compensate: run it. compensated: it is undone. abandon: leave the effect.\n"
+        "Of a session that was handed over, retry: it tries the failed step again. go_on: it goes on with\n"
+        "a message, the result. cancel: it is given up.",
     )
     command.add_argument("id", metavar="ID", help="the session")
     command.add_argument("option", metavar="OPTION", help=" | ".join(OPTIONS))

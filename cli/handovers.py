@@ -5,13 +5,16 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from ..actors.decisions import options_of
-from ..actors.dossier_markdown import markdown_of
+from ..actors.dossier import doubts, questions
+from ..actors.dossier_markdown import markdown_of, questions_markdown
 from ..actors.inspection import entries_of, fold
-from ..actors.outcome import HandedOver, outcome_from_data
+from ..actors.options import options_for
+from ..actors.outcome import DoubtfulCall, HandedOver, Option, outcome_from_data
+from ..actors.resolving import OPTIONS as RESOLVE
 from ..actors.state import SessionState
 from ..stores.base import Head, HeadQuery, Posted, PostQuery, Store, StoreError
 from ..stores.decisions import decode_decision
+from ..stores.records import SessionStatus
 from ..supervisor.errors import UsageError
 from .answers import detail_words, status_words
 from .errors import DONE, NOT_DONE, ExitStatus, NotDone
@@ -29,26 +32,37 @@ COLUMNS = (
 )
 
 
+ENDED: frozenset[SessionStatus] = frozenset({"completed", "stopped"})
+"""How sessions end that may leave questions open, without being handed over."""
+
+
 class Handover(Struct, frozen=True):
     """A session that waits for a person: what for, what can be said, what was said already.
 
-    ``problem`` says why it could not be read.
+    ``outcome`` is None where it was not handed over, and only ``questions`` are left. ``problem`` says
+    why it could not be read.
     """
 
     head: Head
     outcome: HandedOver | None = None
-    options: tuple[str, ...] = ()
+    options: tuple[Option, ...] = ()
+    questions: tuple[str, ...] = ()
+    doubts: tuple[DoubtfulCall, ...] = ()
     decided: tuple[dict[str, Any], ...] = ()
     problem: str = ""
+
+    @property
+    def names(self) -> list[str]:
+        """What `ukemi resolve` takes for it now; other options are commands of their own."""
+        return [*dict.fromkeys(each.name for each in self.options if each.name in RESOLVE)]
 
 
 async def handovers(out: Output, where: str, *, now_ms: int, limit: int) -> ExitStatus:
     """List the sessions that wait for a person, newest first; 1 where one could not be read."""
     if limit < 1:
         raise UsageError(f"--limit {limit} must be at least 1")
-    query = HeadQuery(status=frozenset({"handed_over"}), limit=limit + 1)
     async with reading(where) as store:
-        heads = await store.heads(query)
+        heads = await _waiting(store, limit + 1)
         found = [await _handover(store, head) for head in heads[:limit]]
     if out.as_json:
         out.data([_row_data(each) for each in found])
@@ -63,6 +77,15 @@ async def handovers(out: Output, where: str, *, now_ms: int, limit: int) -> Exit
     return NOT_DONE if damaged else DONE
 
 
+async def _waiting(store: Store, limit: int) -> list[Head]:
+    """Return what was handed over, and what ended otherwise and left questions open; newest first."""
+    handed_over = HeadQuery(status=frozenset({"handed_over"}), limit=limit)
+    left_open = HeadQuery(status=ENDED, left_open=True, limit=limit)
+    heads = [*await store.heads(handed_over), *await store.heads(left_open)]
+    heads.sort(key=lambda head: head.facts.created_at_ms, reverse=True)
+    return heads[:limit]
+
+
 async def dossier(out: Output, where: str, session_id: str) -> ExitStatus:
     """Print one handover whole: Markdown for people, or JSON.
 
@@ -72,24 +95,30 @@ async def dossier(out: Output, where: str, session_id: str) -> ExitStatus:
     """
     async with reading(where) as store:
         found = await _handover(store, await store.head(session_id))
-    if found.outcome is None:
+    if not found.outcome and not found.questions:
         status = status_words(found.head.status)
         raise NotDone(found.problem or f"session {session_id} is {status}: it waits for nobody")
     if out.as_json:
-        dossier = msgspec.to_builtins(found.outcome.dossier)
-        out.data({**_row_data(found), "dossier": dossier})
+        kept = None if found.outcome is None else msgspec.to_builtins(found.outcome.dossier)
+        out.data({**_row_data(found), "dossier": kept})
         return DONE
-    commands = [f"ukemi resolve {session_id} {option}" for option in found.options]
-    agent = found.head.facts.agent
-    out.text(markdown_of(session_id, agent, found.outcome, commands).rstrip())
+    out.text(_markdown(found).rstrip())
     for each in found.decided:
         said = f"{each['option']} about {each['about']}, by {each['by'] or 'somebody'}"
         out.note(f"decided and not applied yet: {said}", "yellow")
     return DONE
 
 
+def _markdown(found: Handover) -> str:
+    session_id, facts = found.head.session_id, found.head.facts
+    if found.outcome is not None:
+        return markdown_of(session_id, facts.agent, found.outcome, found.options, task=facts.title)
+    status = status_words(found.head.status)
+    return questions_markdown(session_id, facts.agent, status, found.questions, found.options)
+
+
 async def _handover(store: Store, head: Head) -> Handover:
-    if head.status != "handed_over":
+    if head.status in ("running", "parked"):
         return Handover(head)
     try:
         stored = await store.load(head.session_id)
@@ -98,9 +127,16 @@ async def _handover(store: Store, head: Head) -> Handover:
     except StoreError as error:
         return Handover(head, problem=str(error))
     outcome = _outcome(state)
-    if outcome is None:
+    if outcome is None and head.status == "handed_over":
         return Handover(head, problem="its outcome was stored by a version that knows more")
-    return Handover(head, outcome, options_of(state), tuple(_decided(each) for each in posts))
+    return Handover(
+        head,
+        outcome,
+        options_for(state, None if outcome is None else outcome.reason),
+        tuple(questions(state)),
+        tuple(doubts(state)),
+        tuple(_decided(each) for each in posts),
+    )
 
 
 def _outcome(state: SessionState) -> HandedOver | None:
@@ -124,12 +160,14 @@ def _decided(posted: Posted) -> dict[str, Any]:
 def _row(found: Handover, now_ms: int) -> list[Cell]:
     facts = found.head.facts
     since = duration((now_ms - facts.updated_at_ms) / 1000) if facts.updated_at_ms else ""
-    if found.outcome is None:
+    if found.problem:
         what = Cell(one_line(found.problem), "red")
+    elif found.outcome is None:
+        what = Cell(one_line("; ".join(found.questions)))
     else:
         detail = detail_words(found.outcome.reason, found.outcome.detail)
         what = Cell(one_line(f"{found.outcome.dossier.failed_step}: {detail}"))
-    options = "decided" if found.decided else " ".join(found.options) or "-"
+    options = "decided" if found.decided else " ".join(found.names) or "-"
     return [
         Cell(found.head.session_id),
         Cell(facts.agent),
@@ -143,18 +181,19 @@ def _row(found: Handover, now_ms: int) -> list[Cell]:
 def _row_data(found: Handover) -> dict[str, Any]:
     """Return a handover as plain data; ``options`` are those of `ukemi resolve`."""
     facts, outcome = found.head.facts, found.outcome
-    doubts = outcome.dossier.in_doubt if outcome is not None else ()
     return {
         "session_id": found.head.session_id,
         "agent": facts.agent,
+        "status": found.head.status,
         "title": facts.title,
         "reason": facts.reason,
         "detail": None if outcome is None else outcome.detail,
         "failed_step": None if outcome is None else outcome.dossier.failed_step,
         "since_ms": facts.updated_at_ms,
-        "options": list(found.options),
-        "advice": [] if outcome is None else list(outcome.dossier.options),
-        "in_doubt": msgspec.to_builtins(doubts),
+        "options": found.names,
+        "advice": msgspec.to_builtins(found.options),
+        "questions": list(found.questions),
+        "in_doubt": msgspec.to_builtins(found.doubts),
         "decided": list(found.decided),
         "damaged": found.problem or None,
     }

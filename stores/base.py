@@ -48,7 +48,8 @@ class OpenRequest(Struct, frozen=True, kw_only=True, omit_defaults=True):
 class Facts(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What a list of sessions shows, kept beside the journal so that listing reads no journal.
 
-    ``agent`` and ``parent`` are those the session was created with, and stay.
+    ``agent`` and ``parent`` are those the session was created with, and stay. ``left_open`` counts the
+    questions for a person that a session has left open which ended without being handed over.
     """
 
     agent: str
@@ -63,6 +64,7 @@ class Facts(Struct, frozen=True, kw_only=True, omit_defaults=True):
     due_at_ms: int | None = None
     spent: Spent = Spent()
     requests: tuple[OpenRequest, ...] = ()
+    left_open: int = 0
 
 
 class Head(Struct, frozen=True, kw_only=True):
@@ -181,7 +183,29 @@ class Rewrite(Struct, frozen=True, kw_only=True, tag=True):
     blobs: frozenset[str] = frozenset()
 
 
-Write = Create | Append | Post | Claim | Renew | Leave | Pack | Rewrite
+class Warn(Struct, frozen=True, kw_only=True, tag=True):
+    """Keep an alert until somebody was told of it; ``name`` is its own. The same again is no error.
+
+    Of all that wait, the newest `WARNINGS_MAX` are kept.
+    """
+
+    name: str
+    owner: str
+    text: str
+    at_ms: int
+    session_id: str = ""
+
+
+class Warned(Struct, frozen=True, kw_only=True, tag=True):
+    """Somebody was told of an alert: keep it no longer. One that is not there is no error."""
+
+    name: str
+
+
+Write = Create | Append | Post | Claim | Renew | Leave | Pack | Rewrite | Warn | Warned
+
+WARNINGS_MAX = 1000
+"""Alerts kept that nobody was told of: a hook that never works must not fill the store."""
 
 
 class Done(Struct, frozen=True, gc=False):
@@ -199,7 +223,8 @@ class HeadQuery(Struct, frozen=True, kw_only=True):
     """Which heads to list, newest first. None means any; ``after`` is the last id of a page.
 
     ``asking``: only sessions with open requests for approval: ``any``, or one nobody was told of
-    (``untold``). Must cost no more than what it finds, however many sessions there are.
+    (``untold``). Must cost no more than what it finds, however many sessions there are. ``left_open``:
+    only sessions with such questions; the same holds for it.
     """
 
     status: frozenset[SessionStatus] | None = None
@@ -207,6 +232,7 @@ class HeadQuery(Struct, frozen=True, kw_only=True):
     parent: str | None = None
     due_before_ms: int | None = None
     asking: Literal["any", "untold"] | None = None
+    left_open: bool = False
     after: str | None = None
     limit: int = 100
 
@@ -225,6 +251,15 @@ class PostQuery(Struct, frozen=True, kw_only=True):
     now_ms: int = 0
     agents: frozenset[str] | None = None
     limit: int = 1000
+
+
+class WarningQuery(Struct, frozen=True, kw_only=True):
+    """Which alerts that nobody was told of to list, oldest first: those this owner has raised, and those
+    whose owner is gone or whose owner's lease had ended at ``now_ms``."""
+
+    owner: str
+    now_ms: int
+    limit: int = WARNINGS_MAX
 
 
 class Posted(Struct, frozen=True):
@@ -309,6 +344,10 @@ class Store(Protocol):
         Asked every second: where there are none, it must cost next to nothing, however many
         sessions there are.
         """
+        ...
+
+    async def warnings(self, query: WarningQuery) -> list[Warn]:
+        """List alerts that nobody was told of, oldest first."""
         ...
 
     async def blob(self, digest: str) -> bytes:

@@ -12,6 +12,7 @@ from msgspec import Struct, field
 
 from ..supervisor.errors import UkemiError
 from .base import (
+    WARNINGS_MAX,
     Append,
     BadRecord,
     BlobUnknown,
@@ -34,6 +35,9 @@ from .base import (
     SessionUnknown,
     StoredSession,
     StoreFailed,
+    Warn,
+    Warned,
+    WarningQuery,
     Write,
     Written,
 )
@@ -71,6 +75,7 @@ class _Data(Struct):
     waiting: dict[tuple[str, str], Post] = field(
         default_factory=dict[tuple[str, str], Post]
     )  # posts nobody has taken, the oldest first, by session and what they are about
+    warnings: dict[str, Warn] = field(default_factory=dict[str, Warn])  # the oldest first
 
 
 _named: dict[str, _Data] = {}
@@ -155,6 +160,16 @@ class MemoryStore:
         ]
         return found[: query.limit]
 
+    async def warnings(self, query: WarningQuery) -> list[Warn]:
+        await self._turn()
+        leases = self._data.owners
+        found = [
+            each
+            for each in self._data.warnings.values()
+            if each.owner == query.owner or leases.get(each.owner, 0) <= query.now_ms
+        ]
+        return found[: query.limit]
+
     async def blob(self, digest: str) -> bytes:
         await self._turn()
         try:
@@ -217,11 +232,25 @@ class MemoryStore:
             case Leave(owner=owner):
                 self._data.owners.pop(owner, None)
                 return Done()
+            case Warn():
+                return self._warn(write)
+            case Warned(name=name):
+                self._data.warnings.pop(name, None)
+                return Done()
             case Append() | Post() | Claim() | Pack() | Rewrite():
                 session = self._session(write.session_id)
                 return self._change(session, write)
             case _:
                 assert_never(write)
+
+    def _warn(self, write: Warn) -> Done:
+        for text in (write.name, write.owner, write.session_id, write.text):
+            text.encode()  # as a file would refuse it
+        kept = self._data.warnings
+        kept.setdefault(write.name, write)
+        while len(kept) > WARNINGS_MAX:
+            del kept[next(iter(kept))]
+        return Done()
 
     def _create(self, write: Create) -> Done:
         _raise(refuse_create(write))

@@ -291,6 +291,7 @@ def matches(head: Head, query: HeadQuery) -> bool:
     facts = head.facts
     return (
         (query.asking is None or asking(facts) >= ASKING[query.asking])
+        and (not query.left_open or facts.left_open > 0)
         and (query.status is None or head.status in query.status)
         and (query.agent is None or facts.agent == query.agent)
         and (query.parent is None or facts.parent == query.parent)

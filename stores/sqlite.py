@@ -31,6 +31,8 @@ from .base import (
     StoreError,
     StoreFailed,
     StoreUnusable,
+    Warn,
+    WarningQuery,
     Write,
     Written,
 )
@@ -49,6 +51,7 @@ from .sqlite_rows import (
     read_owners,
 )
 from .sqlite_schema import check_file, check_open, migrate
+from .sqlite_warnings import read_warnings
 from .sqlite_write import commit
 
 Durability = Literal["full", "normal"]
@@ -302,6 +305,9 @@ class SqliteStore:
 
     async def posts(self, query: PostQuery) -> list[Posted]:
         return await self._read(partial(read_posts, query=query))
+
+    async def warnings(self, query: WarningQuery) -> list[Warn]:
+        return await self._read(partial(read_warnings, query=query))
 
     async def blob(self, digest: str) -> bytes:
         found = await self._read(partial(read_blob, digest=digest))

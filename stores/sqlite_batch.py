@@ -210,9 +210,17 @@ class Batch:
             self.connection.execute("UPDATE head SET facts = ? WHERE num = ?", (sealed, place.num))
             return
         self.connection.execute(
-            "UPDATE head SET facts = ?, agent = ?, parent = ?, due_at_ms = ?, asking = ?"
-            " WHERE num = ?",
-            (sealed, facts.agent, facts.parent, facts.due_at_ms, asking(facts), place.num),
+            "UPDATE head SET facts = ?, agent = ?, parent = ?, due_at_ms = ?, asking = ?,"
+            " left_open = ? WHERE num = ?",
+            (
+                sealed,
+                facts.agent,
+                facts.parent,
+                facts.due_at_ms,
+                asking(facts),
+                facts.left_open,
+                place.num,
+            ),
         )
 
     # ------------------------------------------------------------ the end

@@ -385,6 +385,7 @@ def _listing(query: HeadQuery, status: str) -> tuple[str, list[object]]:
     # Named, since SQLite has no statistics to tell that few sessions have a parent or a due time.
     index = "head_due" if query.due_before_ms is not None else "head_status"
     index = "head_parent" if query.parent is not None else index
+    index = "head_left_open" if query.left_open else index
     index = index if query.asking is None else _BY_ASKING[query.asking]
     sql, values = f"{_REST.replace('%', index)} AND h.status = ?", list[object]([status])
     for column, value in (("agent", query.agent), ("parent", query.parent)):
@@ -396,6 +397,8 @@ def _listing(query: HeadQuery, status: str) -> tuple[str, list[object]]:
     if query.asking is not None:
         # As the index says it, or SQLite will not use it.
         sql += " AND h.asking > 0" if query.asking == "any" else " AND h.asking = 2"
+    if query.left_open:
+        sql += " AND h.left_open > 0"
     return f"{sql} ORDER BY h.num", values
 
 

@@ -3,7 +3,8 @@
 ``log`` is append-only; each row points to its session's row before it, so no secondary index grows
 with the number of sessions. ``live`` is the small, hot table of sessions somebody owns. ``head`` has
 every session and is written when one is created, parked or over. ``seg`` holds packed rows. ``post``
-has people's decisions, each kept after a row has taken it, so that a question is decided once.
+has people's decisions, each kept after a row has taken it, so that a question is decided once; ``warning`` has
+alerts, each until somebody was told of it.
 """
 
 import os
@@ -14,7 +15,7 @@ from pathlib import Path
 from .base import StoreUnusable
 
 APPLICATION_ID = 0x556B656D  # "Ukem"
-SCHEMA_VERSION = 3
+SCHEMA_VERSION = 4
 SEQ_BITS = 32  # a segment's key is its session's number and its first seq, in one integer
 
 _VERSION_1 = (
@@ -61,7 +62,17 @@ _VERSION_3 = (
     "CREATE INDEX head_untold ON head(num) WHERE asking = 2",
 )
 
-MIGRATIONS = {0: _VERSION_1, 1: _VERSION_2, 2: _VERSION_3}
+_VERSION_4 = (
+    # Questions that a session has left open which was not handed over.
+    "ALTER TABLE head ADD COLUMN left_open INTEGER NOT NULL DEFAULT 0",
+    "CREATE INDEX head_left_open ON head(num) WHERE left_open > 0",
+    # Alerts nobody was told of: few, so nothing but their order is indexed.
+    """CREATE TABLE warning(
+        id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, owner TEXT NOT NULL,
+        sid TEXT NOT NULL, at_ms INTEGER NOT NULL, body TEXT NOT NULL)""",
+)
+
+MIGRATIONS = {0: _VERSION_1, 1: _VERSION_2, 2: _VERSION_3, 3: _VERSION_4}
 """Statements that lead from schema version k to k+1."""
 
 

@@ -20,6 +20,8 @@ from .base import (
     Rewrite,
     SessionDamaged,
     SessionExists,
+    Warn,
+    Warned,
     Write,
     Written,
 )
@@ -29,6 +31,7 @@ from .sqlite_batch import Batch, Known
 from .sqlite_inbox import post, take
 from .sqlite_pack import pack, rewrite
 from .sqlite_rows import SqlitePlace, examine, is_broken, read_lease
+from .sqlite_warnings import warn, warned
 
 DAY_MS = 86_400_000
 
@@ -115,6 +118,7 @@ def _sessions(writes: Sequence[Write]) -> list[str]:
         write.session_id
         for write in writes
         if not isinstance(write, Renew) and not isinstance(write, Leave)
+        if not isinstance(write, Warn) and not isinstance(write, Warned)
     ]
 
 
@@ -161,6 +165,12 @@ def _apply(batch: Batch, write: Write) -> Written:
             batch.connection.execute(
                 "UPDATE owner SET lease_until_ms = 0 WHERE name = ?", (write.owner,)
             )
+            return Done()
+        case Warn():
+            warn(batch.connection, write)
+            return Done()
+        case Warned():
+            warned(batch.connection, write)
             return Done()
         case Pack() | Rewrite():
             return _repack(batch, write)

@@ -48,7 +48,7 @@ from ukemi.stores.base import Head
 UKEMI = """
 Agent Budget BusinessRejected CallContext Checkpoint Classifier Completed ContentRefused ContextOverflow Dossier
 ErrorClass Failed Failure HandedOver InDoubtTimeout Inspection InvalidArgument Model ModelReply
-ModelRequest NOT_DONE NotDone Outcome PermissionDenied PlanningFailure Policy Prices RateLimited ResourceExhausted
+ModelRequest NOT_DONE NotDone Option Outcome PermissionDenied PlanningFailure Policy Prices RateLimited ResourceExhausted
 RetryPolicy Runtime RuntimeClosed SessionHandle Stopped Tool ToolBug Traits TransientError UkemiError UsageError classify
 current declared_failure read_rules tool AlreadyDecided CheckpointUnknown Fenced SessionDamaged SessionExists SessionOwned
 SessionUnknown StoreError StoreFailed StoreUnusable

@@ -65,4 +65,4 @@ async def test_a_dossier_says_which_call_failed_with_what_and_why(anyio_backend:
     dossier = outcome.dossier
     assert (dossier.failed_step, dossier.input) == ("call 2.0 order", '{"sku":"A-17"}')
     assert dossier.upstream_error == "PermissionDenied: the account may not order A-17"
-    assert "grant the right" in dossier.options[0]
+    assert "grant the right" in dossier.options[0].what

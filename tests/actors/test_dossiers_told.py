@@ -52,7 +52,7 @@ async def test_a_deadline_that_leaves_a_doubt_says_so_first() -> None:
         agent([call("pay", to="ann"), "x"], [pay]), budget=Budget(seconds=5)
     )
     assert outcome.reason == "budget"
-    assert "in doubt" in outcome.dossier.options[0]
+    assert "in doubt" in outcome.dossier.options[0].what
     assert outcome.dossier.in_doubt[0].tool == "pay"
 
 

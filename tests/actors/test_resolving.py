@@ -43,7 +43,7 @@ async def doubtful(runtime: Runtime, of: Agent) -> str:
     """Run a session into its doubt and return its id."""
     outcome = await run_one(runtime, of, session_id="one")
     assert isinstance(outcome, HandedOver) and outcome.reason == "in_doubt"
-    assert any("resolve" in option for option in outcome.dossier.options)
+    assert any("resolve" in option.command for option in outcome.dossier.options)
     return "one"
 
 

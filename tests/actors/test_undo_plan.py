@@ -15,6 +15,7 @@ from ukemi.actors.outcome import (
     EffectEnd,
     EffectStanding,
     HandedOver,
+    Option,
     Outcome,
     Stopped,
 )
@@ -274,7 +275,11 @@ def test_all_is_said_only_where_nothing_is_left_in_effect() -> None:
 
 
 DOSSIER = Dossier(
-    failed_step="s", input="i", upstream_error="e", tried=("t",), options=("send a message",)
+    failed_step="s",
+    input="i",
+    upstream_error="e",
+    tried=("t",),
+    options=(Option(name="", what="w"),),
 )
 
 
@@ -282,14 +287,20 @@ def told(*ends: EffectEnd, outcome: Outcome) -> Outcome:
     return outcome_with(outcome, folded(), ends)
 
 
+def names(outcome: HandedOver) -> list[str]:
+    return [each.name for each in outcome.dossier.options]
+
+
 def test_a_failed_compensation_adds_what_can_be_done_about_it_once() -> None:
-    first = told(end("compensation failed"), outcome=HandedOver("blocked", DOSSIER))
-    assert isinstance(first, HandedOver)
-    assert "compensated" in first.dossier.options[0] and len(first.dossier.options) == 2
-    assert told(end("compensation failed"), outcome=first) == first
-    settled = told(end("compensated"), outcome=first)
-    assert isinstance(settled, HandedOver)
-    assert settled.dossier.options == ("send a message",) and settled.dossier.undone == "all"
+    state = folded(*write(2, "pay"), Unwinding((PAY,), {}), Undone(2, 0, "failed", "down"))
+    first = outcome_with(HandedOver("blocked", DOSSIER), state, ends_of(state, {}))
+    assert isinstance(first, HandedOver) and first.dossier.questions
+    assert names(first) == ["compensated", "compensate", "abandon", "go_on", "cancel"]
+    assert outcome_with(first, state, ends_of(state, {})) == first
+    state.apply(Undone(2, 0, "compensated", by="person"))
+    settled = outcome_with(first, state, ends_of(state, {}))
+    assert isinstance(settled, HandedOver) and not settled.dossier.questions
+    assert names(settled) == ["go_on", "cancel"] and settled.dossier.undone == "all"
 
 
 def test_other_outcomes_say_how_much_is_undone_and_a_completed_one_says_nothing() -> None:

@@ -127,7 +127,7 @@ async def test_CO_01_the_failed_refund_is_one_record_with_all_a_person_needs(
     assert (record.attempts, record.may_have_run) == (1, True)
     (question,) = facts.questions
     assert "charge (call 2.0)" in question and "gateway down" in question
-    assert any("compensated" in option for option in outcome.dossier.options)
+    assert any(option.name == "compensated" for option in outcome.dossier.options)
     async with opened(store):
         undone = [each for each in await journal(store, "s-1") if isinstance(each, Undone)]
     assert [(each.n, each.state) for each in undone] == [(3, "compensated"), (2, "failed")]

@@ -9,7 +9,7 @@ import pytest
 from module_in_doubt import POST_OFFICE
 
 from ukemi.actors.dossier_markdown import markdown_of
-from ukemi.actors.outcome import Dossier, DoubtfulCall, EffectEnd, HandedOver
+from ukemi.actors.outcome import Dossier, DoubtfulCall, EffectEnd, HandedOver, Option
 
 Ukemi = Callable[..., Any]
 
@@ -25,14 +25,16 @@ def test_the_list_says_what_failed_and_what_can_be_said(ukemi: Ukemi, letter: st
     header, line = ukemi("handovers").out.splitlines()
     assert header.split() == ["ID", "AGENT", "REASON", "SINCE", "OPTIONS", "FAILED", "STEP"]
     assert line.split()[:3] == ["letter", "sender", "in_doubt"]
-    assert "retry done not_done abandon" in line and "call 2.0 post" in line
+    assert "done not_done retry abandon go_on cancel" in line and "call 2.0 post" in line
 
 
 def test_as_json_it_is_an_array(ukemi: Ukemi, letter: str) -> None:
     (data,) = ukemi("handovers", "--json").data
     assert (data["session_id"], data["agent"], data["reason"]) == ("letter", "sender", "in_doubt")
     assert data["failed_step"] == "call 2.0 post"
-    assert data["options"] == ["retry", "done", "not_done", "abandon"]
+    assert data["options"] == ["done", "not_done", "retry", "abandon", "go_on", "cancel"]
+    assert data["status"] == "handed_over"
+    assert data["questions"] == ["did post (call 2.0) take effect?"]
     assert data["in_doubt"] == [{"n": 2, "index": 0, "tool": "post", "arguments": '{"to":"Ann"}'}]
     assert 0 <= time.time() * 1000 - data["since_ms"] < 60_000
     assert data["advice"] and data["decided"] == [] and data["damaged"] is None
@@ -66,7 +68,7 @@ def test_one_of_them_is_markdown_with_the_lines_to_type(ukemi: Ukemi, letter: st
         "## What was tried",
         "## What you can do",
     ]
-    assert "ukemi resolve letter not_done" in ran.out
+    assert "ukemi resolve letter not_done --call 2.0" in ran.out
     assert ukemi("show", letter, "--dossier").out == ran.out
     ukemi("resolve", letter, "done", "--by", "ann")
     assert "decided and not applied yet: done about call 2.0#1, by ann" in (
@@ -110,11 +112,11 @@ TimedOut: ```
 
 ## What you can do
 
-- look, then resolve it
+- done: look, then say so
 
-```
-ukemi resolve s-1 done
-```
+  ```
+  ukemi resolve s-1 done
+  ```
 
 ## In doubt
 
@@ -138,7 +140,7 @@ def test_markdown_holds_everything_and_nothing_in_it_is_markup() -> None:
         input='{"amount": 5}',
         upstream_error="TimedOut: ```\n# no title",
         tried=("nothing: *this* is not retried",),
-        options=("look,\nthen resolve it",),
+        options=(Option(name="done", what="look,\nthen say so", command="ukemi resolve s-1 done"),),
         in_doubt=(
             DoubtfulCall(
                 n=2, index=0, tool="pay", arguments='{"amount": 5}', key="k-1", still_running=True
@@ -149,4 +151,4 @@ def test_markdown_holds_everything_and_nothing_in_it_is_markup() -> None:
         budget={"steps": "1 of 5"},
     )
     outcome = HandedOver("in_doubt", dossier, "no answer")
-    assert markdown_of("s-1", "buyer", outcome, ["ukemi resolve s-1 done"]) == GOLDEN
+    assert markdown_of("s-1", "buyer", outcome) == GOLDEN

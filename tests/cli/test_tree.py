@@ -2,7 +2,7 @@
 
 import pytest
 
-from ukemi.actors.outcome import Completed, Dossier, HandedOver, Stopped, outcome_to_data
+from ukemi.actors.outcome import Completed, Dossier, HandedOver, Option, Stopped, outcome_to_data
 from ukemi.cli.steps import ModelStep, SessionTree, steps_of, tree_of
 from ukemi.cli.stored import StoredView
 from ukemi.cli.terminal import Terminal, columns_of
@@ -35,7 +35,10 @@ DOSSIER = Dossier(
     input='{"sku":"A-17"}',
     upstream_error="TimedOut: no end within 5 s",
     tried=("nothing: it is not safe to repeat",),
-    options=("send a message to go on\nwithout it", "cancel the session"),
+    options=(
+        Option(name="go_on", what="go on with a message\nwithout it"),
+        Option(name="cancel", what="give the session up"),
+    ),
     budget={"steps of session s-1": "2 of 20"},
 )
 
@@ -182,9 +185,9 @@ handed over (in_doubt)  cut off
   input       {"sku":"A-17"}
   error       TimedOut: no end within 5 s
   tried       nothing: it is not safe to repeat
-  options     send a message to go on
+  options     go_on: go on with a message
               without it
-              cancel the session
+              cancel: give the session up
   budget      steps of session s-1: 2 of 20"""
     )
 

@@ -16,6 +16,8 @@ from ukemi.stores.base import (
     Store,
     StoredSession,
     StoreFailed,
+    Warn,
+    WarningQuery,
     Write,
     Written,
 )
@@ -114,6 +116,9 @@ class FaultyStore:
 
     async def posts(self, query: PostQuery) -> list[Posted]:
         return await self.store.posts(query)
+
+    async def warnings(self, query: WarningQuery) -> list[Warn]:
+        return await self.store.warnings(query)
 
     async def blob(self, digest: str) -> bytes:
         return await self.store.blob(digest)

@@ -1,0 +1,142 @@
+"""What a person can do about a session as it stands: each option with the line to type. Pure.
+
+Only what fits is offered, and all of it can be executed: by ``ukemi resolve`` or `SessionHandle.resolve`,
+where it does not say otherwise.
+"""
+
+import shlex
+from collections.abc import Iterator
+
+from ..supervisor.decide import Reason
+from .ledger import CallEntry, CallId
+from .outcome import Option
+from .state import SessionState
+from .unwound import Undo
+
+CALLS_MAX = 3
+"""Calls in doubt, and compensations, whose options are listed; those of the others are alike."""
+
+RESULT = "result: what the call gave"
+ARGS = "args: other arguments, as a JSON object"
+MESSAGE = "result: the message"
+
+MEND: dict[Reason, str] = {
+    "permission": "grant the right or mend the setting",
+    "restarts": "mend the fault named here",
+    "bug": "mend the tool",
+    "unknown": "find out what the error means",
+    "in_doubt": "read what was found out",
+}
+"""What comes before a retry of the failed step, by the reason of the handover; others have none."""
+
+GO_ON: dict[Reason, str] = {
+    "budget": "raise the budget of the group or tenant that was spent (a session's own limit stays), then "
+    "go on with a message",
+    "approval": "go on with a message that says what to do in place of what was denied",
+    "blocked": "go on with a message that says what to do in place of what was refused",
+    "mismatch": "go on with a message that says what the answer must be true to",
+    "context": "go on with a shorter task, as a message",
+}
+
+
+def options_for(state: SessionState, reason: Reason | None) -> tuple[Option, ...]:
+    """Return what can be done now, what is most pressing first.
+
+    Args:
+        reason: why the session was handed over; None: it was not, and its questions remain.
+    """
+    found = [*_on_doubts(state), *_on_undoing(state)]
+    if reason is not None:
+        found += _on_session(state, reason)
+    return tuple(found)
+
+
+def _on_doubts(state: SessionState) -> Iterator[Option]:
+    doubts = [(call, entry) for call, entry in state.in_doubt.items() if entry.again is None]
+    for call, entry in doubts[:CALLS_MAX]:
+        yield from _on_doubt(state.session_id, call, entry)
+
+
+def _on_doubt(session_id: str, call: CallId, entry: CallEntry) -> Iterator[Option]:
+    name = f"call {call[0]}.{call[1]} {entry.tool}"
+    first = f"find out whether {name}, which is in doubt, took effect;"
+    yield _option(session_id, "done", f"{first} it did: say so", call, RESULT)
+    yield _option(
+        session_id, "not_done", f"{first} it did not: say so, it may be called again", call
+    )
+    yield _option(session_id, "retry", f"{first} it did not: run it again", call)
+    yield _option(
+        session_id, "retry", f"{first} it did not: run it with other arguments", call, ARGS
+    )
+    yield _option(session_id, "abandon", f"leave {name} in doubt, and let nobody try again", call)
+
+
+def _on_undoing(state: SessionState) -> Iterator[Option]:
+    for undo in state.unwound.open[:CALLS_MAX]:
+        yield from _on_undo(state.session_id, undo)
+    if state.unwound.frozen is not None and not state.in_doubt:
+        what = "undo what was frozen, the latest first"
+        yield _option(state.session_id, "compensate", what)
+
+
+def _on_undo(session_id: str, undo: Undo) -> Iterator[Option]:
+    call = (undo.step.n, undo.step.index)
+    how = "failed" if undo.state == "failed" else "is in doubt"
+    name = f"call {call[0]}.{call[1]} {undo.step.tool}"
+    first = f"look after the compensation of {name}, which {how};"
+    yield _option(session_id, "compensated", f"{first} it is undone: say so", call)
+    yield _option(session_id, "compensate", f"{first} it is not: try again", call)
+    yield _option(session_id, "abandon", f"leave the effect of {name} as it is", call)
+
+
+def _on_session(state: SessionState, reason: Reason) -> Iterator[Option]:
+    session_id = state.session_id
+    if reason in MEND and not state.in_doubt:
+        what = f"{MEND[reason]}, then have the agent try the failed step again"
+        yield _option(session_id, "retry", what)
+        yield _option(session_id, "retry", f"{what}, with other arguments", None, ARGS)
+    elif reason == "budget":
+        yield _new_session(state)
+    beside = "go on with a message while the question stays open"
+    what = beside if state.in_doubt else GO_ON.get(reason, "go on with a message")
+    yield _option(session_id, "go_on", what, None, MESSAGE)
+    yield _option(session_id, "cancel", "give the session up; what is in effect stays")
+
+
+def _new_session(state: SessionState) -> Option:
+    agent = state.opened.agent if state.opened is not None else "AGENT"
+    return Option(
+        name="new_session",
+        what="give the task to a new session with a larger budget; it knows nothing of this one",
+        command=f"ukemi run MODULE:{shlex.quote(agent)} TASK --budget NAME=NUMBER",
+        code=f"await runtime.start({agent!r}, task, budget=Budget(...))",
+        needs=("a larger budget",),
+    )
+
+
+def _option(
+    session_id: str, name: str, what: str, call: CallId | None = None, needs: str = ""
+) -> Option:
+    """Return an option of `resolve`, with its command line and its call in code."""
+    command = ["ukemi", "resolve", session_id, name]
+    given = [repr(name)]
+    if call is not None:
+        command += ["--call", f"{call[0]}.{call[1]}"]
+        given.append(f"call={call}")
+    field = needs.partition(":")[0]
+    line = shlex.join(command)
+    if field:
+        line += f" --{field} {_PLACES[needs]}"
+        given.append(f"{field}={field}")
+    return Option(
+        name=name,
+        what=what,
+        command=line,
+        code=f"await runtime.session({session_id!r}).resolve({', '.join(given)})",
+        call=call,
+        needs=(needs,) if needs else (),
+    )
+
+
+_PLACES = {RESULT: "RESULT", ARGS: "JSON", MESSAGE: "MESSAGE"}
+"""What stands in a command line for what is to be given."""
