@@ -10,6 +10,7 @@ import pytest
 from sessions import agent, run_one
 
 from ukemi import (
+    Agent,
     AlreadyDecided,
     Budget,
     Completed,
