@@ -15,8 +15,10 @@ from .actors.marks import NOT_DONE, NotDone
 from .actors.model import Model, ModelReply, ModelRequest, Prices
 from .actors.outcome import Completed, Dossier, HandedOver, Option, Outcome, Stopped
 from .actors.pool import RuntimeClosed
+from .actors.rollback import RollbackPreview, RollbackReport
 from .actors.runtime import Runtime
 from .actors.tools import Tool, tool
+from .actors.workspaces import Snapshots
 from .stores.base import (
     AlreadyDecided,
     CheckpointUnknown,
@@ -90,6 +92,8 @@ __all__ = [
     "RequestClosed",
     "ResourceExhausted",
     "RetryPolicy",
+    "RollbackPreview",
+    "RollbackReport",
     "Runtime",
     "RuntimeClosed",
     "SessionDamaged",
@@ -97,6 +101,7 @@ __all__ = [
     "SessionHandle",
     "SessionOwned",
     "SessionUnknown",
+    "Snapshots",
     "Stopped",
     "StoreError",
     "StoreFailed",

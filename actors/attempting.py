@@ -2,6 +2,7 @@
 
 from functools import partial
 
+import msgspec
 from msgspec import Struct
 
 from ..stores.records import Intended
@@ -9,11 +10,12 @@ from ..supervisor.failure import Failure
 from .agent import subsessions
 from .budget import TOOL_CALLS, Budget, Refusal
 from .context import CallContext, calling
-from .ends import Prepared
+from .ends import Ended, Prepared
 from .events import CallStarted
 from .ledger import CallId
 from .outcome import Outcome
 from .session import Session
+from .snapshots import Looking
 from .threads import LateOutcome
 from .work import Superseded, Work
 
@@ -37,13 +39,23 @@ class Attempt:
 class Tries(Struct):
     """The attempts of one call: when the first was made, the number of the next, the last failure.
 
-    ``doubtful``: one of those made may have taken effect.
+    ``doubtful``: one of those made may have taken effect. ``looks``: at the working directory, around
+    those made here.
     """
 
     first_at: float
     attempt: int
     doubtful: bool
     failure: Failure | None = None
+    looks: list[Looking] = []
+
+    def seen(self, ended: Ended) -> Ended:
+        """Return the end of the call with what its attempts did to the working directory."""
+        if not self.looks:
+            return ended
+        windows = tuple(each.window for each in self.looks if each.window is not None)
+        problem = next((each.problem for each in self.looks if each.problem), "")
+        return msgspec.structs.replace(ended, windows=windows, no_snapshot=problem)
 
 
 class Attempting:
@@ -76,6 +88,7 @@ class Attempting:
                 tries.attempt,
                 call.key,
                 tries.doubtful,
+                tries.looks[-1].root if tries.looks else "",
             )
             session.intended.add(call.id)
             # An attempt before this one has begun; this one has not. What that one may have done is

@@ -5,9 +5,14 @@ body starts; a result is durable before the model is asked again. What was cut o
 is in doubt, and a tool not marked safe never runs a second time to find out.
 """
 
-import anyio
+from collections.abc import Iterable, Sequence
 
-from ..stores.records import Noted, Resulted, ToolCall
+import anyio
+import msgspec
+
+from ..stores.records import Noted, Requested, Resulted, ToolCall
+from .approvals import Approval
+from .approving import Approving
 from .budget import STEPS, Refusal
 from .conversation import Turn
 from .dossier import Trouble, over_budget
@@ -26,8 +31,10 @@ from .work import Work
 class Calling:
     """Tool calls of one life of a session."""
 
-    def __init__(self, session: Session, work: Work) -> None:
+    def __init__(self, session: Session, work: Work, approving: Approving) -> None:
         self._session = session
+        self._approving = approving
+        self._requests: list[Requested] = []
         self._preparing = Preparing(session)
         self._executing = Executing(session, work)
         self._trouble: Trouble | None = None
@@ -56,13 +63,16 @@ class Calling:
             first = turn.answered.calls[step.index]
             arguments = self._session.services.mask(first.arguments)
             return over_budget(refusal, f"begin a step: {first.name}", arguments)
-        wave = self._wave(turn, step.index)
+        waves = self._waves(turn, step.index)
+        wave = self._missing(turn, waves[0])
         if len(wave) == 1:
             await self._one(turn, wave[0])
         else:
             async with anyio.create_task_group() as group:
                 for index in wave:
                     group.start_soon(self._one, turn, index)
+        if self._requests:
+            await self._ask(turn, waves)
         trouble, self._trouble = self._trouble, None
         return trouble
 
@@ -79,7 +89,8 @@ class Calling:
             for index, result in enumerate(tuple(turn.results)):
                 if result is None:
                     began = (n, index) in session.began
-                    ended = self._preparing.unrun(asked_in(turn, index), why, began=began)
+                    asked = asked_in(turn, index, session.state.approvals)
+                    ended = self._preparing.unrun(asked, why, began=began)
                     stored = self._append(turn, index, ended)
         if stored is not None:
             await stored.wait()
@@ -90,25 +101,59 @@ class Calling:
         if session.stepped_n >= turn.answered.n:
             return None
         session.stepped_n = turn.answered.n
-        known = (*session.state.ledger.open, *session.state.waits)
+        state = session.state
+        known = (*state.ledger.open, *state.waits, *state.approvals.calls)
         if any(turn.results) or any(n == turn.answered.n for n, _ in known):
             return None  # begun, and booked, in an earlier life
         return session.account.take(STEPS)
 
-    def _wave(self, turn: Turn, first: int) -> list[int]:
+    def _waves(self, turn: Turn, first: int) -> list[list[int]]:
+        """Return the calls that run side by side with the first, and then those after them."""
         calls = turn.answered.calls
         if len(calls) == 1:
-            return [first]
+            return [[first]]
         waves = self._session.installed.toolbox.waves(calls)
-        wave = next(wave for wave in waves if first in wave)
-        return [index for index in wave if turn.results[index] is None]
+        return waves[next(at for at, wave in enumerate(waves) if first in wave) :]
+
+    def _missing(self, turn: Turn, wave: Iterable[int]) -> list[int]:
+        """Return the calls of a wave that have no result and wait for nobody."""
+        n, approvals = turn.answered.n, self._session.state.approvals
+        return [
+            index
+            for index in wave
+            if turn.results[index] is None and not approvals.is_open((n, index))
+        ]
+
+    async def _ask(self, turn: Turn, waves: Sequence[list[int]]) -> None:
+        """Ask people, in one go, about all calls of a message that need it.
+
+        Also about those whose turn has not come: whoever decides sees them together.
+        """
+        requests, self._requests = self._requests, []
+        approvals = self._session.state.approvals
+        for wave in waves[1:]:
+            for index in self._missing(turn, wave):
+                request = self._preparing.question(asked_in(turn, index, approvals))
+                requests += [] if request is None else [request]
+        beside = {index: tuple(wave) for wave in waves for index in wave}
+        await self._approving.ask(
+            [msgspec.structs.replace(each, wave=beside[each.index]) for each in requests]
+        )
 
     async def _one(self, turn: Turn, index: int) -> None:
         """Bring one call to its result, and store it."""
-        self._doing = asked = asked_in(turn, index)
-        ended = await self._ended(asked.id, self._preparing.prepare(asked))
+        approvals = self._session.state.approvals
+        self._doing = asked = asked_in(turn, index, approvals)
+        prepared = self._preparing.prepare(asked)
+        if isinstance(prepared, Requested):
+            self._requests.append(prepared)
+            return
+        changed = approvals.calls.get(asked.id) if approvals.calls else None
+        ended = await self._ended(asked.id, prepared)
         if ended is None:
             return
+        if changed is not None:
+            ended = _with_changes(ended, changed)
         await self._append(turn, index, ended).wait()
         if ended.trouble is not None and self._trouble is None:
             self._trouble = ended.trouble
@@ -170,9 +215,13 @@ class Calling:
             spent=session.spent(),
             closes=ended.closes,
             by=ended.by,
+            stops=ended.stops,
+            windows=ended.windows,
+            no_snapshot=ended.no_snapshot,
         )
         self._tell((n, index), turn.answered.calls[index].name, ended)
-        return session.journal.append(result, blobs=ended.blobs)
+        facts = session.facts_after([result]) if session.facts.requests else None
+        return session.journal.append(result, blobs=ended.blobs, facts=facts)
 
     def _tell(self, call: CallId, tool: str, ended: Ended) -> None:
         session = self._session
@@ -188,3 +237,11 @@ class Calling:
                 elapsed_s=ended.elapsed_s,
             )
         )
+
+
+def _with_changes(ended: Ended, approval: Approval) -> Ended:
+    """Say with what a call has run, where a person has changed what it was asked with."""
+    if approval.arguments is None:
+        return ended
+    note = f"[run with other arguments, as {approval.by or 'a person'} decided: "
+    return msgspec.structs.replace(ended, content=f"{note}{approval.arguments}]\n{ended.content}")

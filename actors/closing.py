@@ -1,6 +1,6 @@
 """What a refusal for good closes: the call, and whatever else would reach the same aim. Pure."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import cast
 
 from .tools import AnyTool
@@ -16,7 +16,20 @@ def resources_of(tool: AnyTool, arguments: Mapping[str, object]) -> tuple[str, .
     Raises:
         CannotTell: its function raised, or returned something that is no text.
     """
-    named = tool.marks.resource
+    return texts_of(tool, "resource", tool.marks.resource, arguments)
+
+
+def texts_of(
+    tool: AnyTool,
+    mark: str,
+    named: str | Callable[..., str | Sequence[str]] | None,
+    arguments: Mapping[str, object],
+) -> tuple[str, ...]:
+    """Return the texts that a mark is, or that its function makes of a call's arguments.
+
+    Raises:
+        CannotTell: its function raised, or returned something that is no text.
+    """
     if named is None:
         return ()
     if isinstance(named, str):
@@ -24,13 +37,13 @@ def resources_of(tool: AnyTool, arguments: Mapping[str, object]) -> tuple[str, .
     try:
         found: object = named(**arguments)
     except Exception as error:
-        raise CannotTell(f"resource of {tool.name} failed: {type(error).__name__}") from error
+        raise CannotTell(f"{mark} of {tool.name} failed: {type(error).__name__}") from error
     if isinstance(found, str):
         return (found,)
     several = cast("Sequence[object]", found) if isinstance(found, list | tuple) else ()
     texts = tuple(each for each in several if isinstance(each, str))
     if not texts or len(texts) != len(several):
-        raise CannotTell(f"resource of {tool.name} is no text, but {type(found).__name__}")
+        raise CannotTell(f"{mark} of {tool.name} is no text, but {type(found).__name__}")
     return texts
 
 

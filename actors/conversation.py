@@ -5,6 +5,7 @@ results are kept with the turn that asked for them, and whatever was said meanwh
 """
 
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import takewhile
 from typing import overload
 
 from ..stores.records import Answered, Pruned, Resulted, ToolCall
@@ -172,17 +173,40 @@ class Conversation(Sequence[Message]):
         view = self._before.as_at(self._view, counter)
         return view.messages[view.end_at(counter) :]
 
-    def rewind(self, counter: int) -> None:
+    def copy(self) -> "Conversation":
+        """Return the same conversation, to be kept while this one goes on; no turn may be open."""
+        other = Conversation()
+        other._view, other._before = self._view.copy(), self._before.copy()
+        other._said = list(self._said)
+        other.assistant_count, other.tokens = self.assistant_count, self.tokens
+        return other
+
+    def mark_at(self, counter: int) -> int:
+        """Return where going back to this counter leads: the last mark at or before it."""
+        return self._before.as_at(self._view, counter).mark_at(counter)
+
+    def dropped_at(self, counter: int) -> list[Message]:
+        """Return what going back to this counter takes away, where nothing said since is kept."""
+        after = self.since(counter)
+        if self.mark_at(counter):
+            return after
+        return after[sum(1 for _ in takewhile(_is_said, after)) :]
+
+    def rewind(self, counter: int, *, keep_said: bool = True) -> None:
         """Go back to the last mark at or before this counter; no turn may be open.
 
         Calls and results after it go. What the user and the runtime said stays, and so do answers
-        that the user has replied to. A prune made after it is undone.
+        that the user has replied to; with ``keep_said`` false that goes as well, but for what was
+        said before the model's first answer. A prune made after it is undone.
         """
         self._view = self._before.as_at(self._view, counter)
         self._before.forget_after(counter)
         dropped = self._view.cut_at(counter)
         self._before.trim(len(self))
-        self._view.messages += _said_in(dropped)
+        if keep_said:
+            self._view.messages += _said_in(dropped)
+        elif not self._view.messages:
+            self._view.messages += takewhile(_is_said, dropped)
         self._said.clear()
         shown = sum(isinstance(each, AssistantMessage) for each in self._view.messages)
         self.assistant_count = self._view.answers + shown
@@ -280,6 +304,10 @@ class Conversation(Sequence[Message]):
     def _append(self, message: Message, chars: int) -> None:
         self._view.messages.append(message)
         self.tokens += chars * TOKENS_PER_CHAR
+
+
+def _is_said(message: Message) -> bool:
+    return isinstance(message, UserMessage | NoteMessage)
 
 
 def _said_in(messages: Sequence[Message]) -> list[Message]:

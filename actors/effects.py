@@ -8,6 +8,7 @@ was refused before its intent did nothing, so neither is here.
 from collections.abc import Iterable
 from typing import Literal
 
+import msgspec
 from msgspec import Struct
 
 from ..stores.records import (
@@ -17,9 +18,11 @@ from ..stores.records import (
     Decided,
     Intended,
     JournalEntry,
+    Judged,
     Late,
     Probed,
     Resulted,
+    RolledBack,
     ToolCall,
     Undone,
 )
@@ -95,14 +98,27 @@ class _Reader:
                 self._intended(entry)
             case Resulted():
                 self._resulted(entry)
+            case Judged():
+                self._judged(entry)
             case Decided():
                 self._who = "" if entry.problem else entry.by  # what it did comes right behind it
+            case RolledBack():
+                for call in entry.undone:
+                    if call in self.found:
+                        self.found[call].state = "rolled_back"
             case Late() | Allowed() | Probed() | Undone():
                 known = self.found.get((entry.n, entry.index))
                 if known is not None:
                     self._settle(known, entry)
             case _:
                 pass
+
+    def _judged(self, entry: Judged) -> None:
+        """A person may have let the call run with other arguments."""
+        asked = self._asked.get((entry.n, entry.index))
+        if asked is not None and entry.arguments is not None:
+            changed = msgspec.structs.replace(asked, arguments=entry.arguments)
+            self._asked[entry.n, entry.index] = changed
 
     def _intended(self, entry: Intended) -> None:
         call = (entry.n, entry.index)

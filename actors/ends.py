@@ -6,11 +6,12 @@ import hashlib
 import msgspec
 from msgspec import Struct
 
-from ..stores.records import CallState, Late, ToolCall
+from ..stores.records import CallState, Late, ToolCall, TreeWindow
 from ..supervisor.classify import declared_failure
 from ..supervisor.decide import Conclude, Correct, Directive, HandOver, History, decide
 from ..supervisor.errors import ErrorClass
 from ..supervisor.failure import Failure, Traits
+from .approvals import Approvals
 from .budget import INDEX, Refusal
 from .conversation import Turn
 from .dossier import Trouble, alert_of, over_budget
@@ -41,10 +42,13 @@ class Asked(Struct, frozen=True):
         return f"call {self.n}.{self.index} {self.call.name}"
 
 
-def asked_in(turn: Turn, index: int) -> Asked:
-    """Return a call of an assistant message."""
+def asked_in(turn: Turn, index: int, approvals: Approvals) -> Asked:
+    """Return a call of an assistant message, with the arguments under which a person lets it run."""
     answered = turn.answered
-    return Asked(answered.n, index, answered.calls[index], answered.ledger)
+    call = answered.calls[index]
+    if approvals.calls:
+        call = approvals.effective((answered.n, index), call)
+    return Asked(answered.n, index, call, answered.ledger)
 
 
 class Prepared(Struct, frozen=True, kw_only=True):
@@ -96,6 +100,9 @@ class Ended(Struct, frozen=True, kw_only=True):
     trouble: Trouble | None = None
     replayed: bool = False
     by: str = ""
+    stops: bool = False
+    windows: tuple[TreeWindow, ...] = ()
+    no_snapshot: str = ""
 
 
 def end_failed(

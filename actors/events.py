@@ -9,7 +9,8 @@ from typing import Any, ClassVar, Literal
 import msgspec
 from msgspec import Struct
 
-from ..stores.records import CallState, Decided, UndoState
+from ..stores.records import CallState, Decided, Judged, Requested, UndoState
+from .approvals import request_name
 from .outcome import Completed, HandedOver, Outcome, Stopped
 
 
@@ -141,6 +142,42 @@ class DecisionTaken(_Event, frozen=True, tag="decision.taken"):
     level = "info"
 
 
+class ApprovalRequested(_Event, frozen=True, tag="approval.requested"):
+    """A person is asked whether a call may run; it is stored, and waits."""
+
+    request: str
+    n: int
+    index: int
+    tool: str
+    arguments: str
+    category: str
+    risk: str
+    expires_at_ms: int | None
+    level = "warning"
+
+
+class ApprovalDecided(_Event, frozen=True, tag="approval.decided"):
+    """A person has decided about a call; ``edited``: it may run with other arguments only."""
+
+    request: str
+    n: int
+    index: int
+    verdict: Literal["approved", "denied"]
+    by: str = ""
+    edited: bool = False
+    decided_at_ms: int = 0
+    level = "info"
+
+
+class ApprovalExpired(_Event, frozen=True, tag="approval.expired"):
+    """Nobody decided about a call in time: it counts as denied."""
+
+    request: str
+    n: int
+    index: int
+    level = "warning"
+
+
 class CheckpointStored(_Event, frozen=True, tag="checkpoint.stored"):
     """The checkpoint of this counter is durable."""
 
@@ -191,14 +228,17 @@ class TrajectoryFellBack(_Event, frozen=True, tag="trajectory.fell_back"):
 
 
 class SessionParked(_Event, frozen=True, tag="session.parked"):
-    """The session waits in the store alone, until this time on the wall clock."""
+    """The session waits in the store alone, until this time on the wall clock.
 
-    due_at_ms: int
+    None: for a person, however long that takes.
+    """
+
+    due_at_ms: int | None
     level = "info"
 
 
 class SessionWoken(_Event, frozen=True, tag="session.woken"):
-    """A parked session goes on: ``by`` says why (due, message, decision, cancel, resume)."""
+    """A parked session goes on: ``by`` says why (due, message, decision, cancel, resume, tell)."""
 
     by: str
     level = "info"
@@ -208,6 +248,17 @@ class SessionUnwinding(_Event, frozen=True, tag="session.unwinding"):
     """The session is about to end, and so many of its effects are undone before that."""
 
     effects: int
+    level = "warning"
+
+
+class SessionRolledBack(_Event, frozen=True, tag="session.rolled_back"):
+    """The session was rolled back, or could not be: so many paths were put back, or were left."""
+
+    mode: str
+    counter: int
+    state: str
+    paths: int
+    left: int
     level = "warning"
 
 
@@ -341,6 +392,9 @@ Event = (
     | CallLate
     | CallProbed
     | DecisionTaken
+    | ApprovalRequested
+    | ApprovalDecided
+    | ApprovalExpired
     | CheckpointStored
     | RetryScheduled
     | ConversationPruned
@@ -349,6 +403,7 @@ Event = (
     | SessionParked
     | SessionWoken
     | SessionUnwinding
+    | SessionRolledBack
     | SessionFrozen
     | CompensationStarted
     | CompensationFinished
@@ -376,6 +431,45 @@ def decision_taken(session_id: str, at_ms: int, entry: Decided) -> DecisionTaken
         by=entry.by,
         decided_at_ms=entry.at_ms,
         problem=entry.problem,
+    )
+
+
+def approval_asked(session_id: str, at_ms: int, entry: Requested) -> ApprovalRequested:
+    """Return the event that says that a person is asked."""
+    return ApprovalRequested(
+        session_id=session_id,
+        at_ms=at_ms,
+        request=request_name(session_id, (entry.n, entry.index), entry.number),
+        n=entry.n,
+        index=entry.index,
+        tool=entry.tool,
+        arguments=entry.arguments,
+        category=entry.category,
+        risk=entry.risk,
+        expires_at_ms=entry.expires_at_ms,
+    )
+
+
+def approval_closed(
+    session_id: str, at_ms: int, entry: Judged
+) -> ApprovalDecided | ApprovalExpired:
+    """Return the event that says how a request for approval was closed."""
+    n, index = entry.n, entry.index
+    request = request_name(session_id, (n, index), entry.number)
+    if entry.verdict == "expired":
+        return ApprovalExpired(
+            session_id=session_id, at_ms=at_ms, request=request, n=n, index=index
+        )
+    return ApprovalDecided(
+        session_id=session_id,
+        at_ms=at_ms,
+        request=request,
+        n=n,
+        index=index,
+        verdict=entry.verdict,
+        by=entry.by,
+        edited=entry.arguments is not None,
+        decided_at_ms=entry.at_ms,
     )
 
 

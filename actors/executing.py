@@ -29,6 +29,7 @@ from .parking import parks
 from .probing import Absent, Found, Probing, Unclear
 from .results import render_result
 from .session import Session
+from .snapshots import Taking
 from .wording import cleaned, clipped, not_started, retried
 from .work import CutOff, Superseded, TimedOut, Work, pause
 
@@ -47,6 +48,7 @@ class Executing:
         self._work = work
         self._probing = Probing(session, work)
         self._attempting = Attempting(session, work)
+        self._taking = Taking(session)
 
     async def execute(self, call: Prepared) -> Ended | Waiting:
         """Run a call to its end, over as many attempts as the policy gives it.
@@ -54,8 +56,13 @@ class Executing:
         Where an earlier life left it in doubt and its probe can tell, that is asked first. Before a
         wait that is long enough to park the session it stops; the wait is stored.
         """
+        now = self._session.services.clock.now()
+        tries = Tries(now - call.elapsed_s, call.attempt, call.doubtful)
+        ended = await self._execute(call, tries)
+        return tries.seen(ended) if isinstance(ended, Ended) else ended
+
+    async def _execute(self, call: Prepared, tries: Tries) -> Ended | Waiting:
         clock = self._session.services.clock
-        tries = Tries(clock.now() - call.elapsed_s, call.attempt, call.doubtful)
         if call.probe_first:
             ended = await self._probe_first(call, tries)
             if ended is not None:
@@ -122,6 +129,20 @@ class Executing:
             shown = session.services.mask(call.text)
             doubt = self._doubt(call, tries) if tries.doubtful else None
             return spent(refusal, call.step, shown, call.digest, doubt=doubt)
+        looking = await self._taking.begin(call)
+        if looking is None:
+            return await self._run(call, tries, now, ticket)
+        tries.looks.append(looking)
+        try:
+            return await self._run(call, tries, now, ticket)
+        finally:
+            await self._taking.end(looking)
+
+    async def _run(
+        self, call: Prepared, tries: Tries, now: Attempt, ticket: Entered
+    ) -> Ended | Failure:
+        """Run the body behind its intent: how the call ended, or the failure to decide on."""
+        session = self._session
         await self._attempting.intend(call, tries)
         now.began_at = session.services.clock.now()
         session.active.enter()

@@ -2,11 +2,11 @@
 
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
-from typing import Any
+from typing import Any, Literal, overload
 
 from ..stores.base import CheckpointUnknown, SessionOwned, Store, StoredSession
 from ..stores.decisions import Resolve
-from ..stores.records import Resulted
+from ..stores.records import Resulted, RollbackMode
 from ..supervisor.clock import Clock
 from ..supervisor.errors import UsageError
 from .decisions import as_json
@@ -23,6 +23,8 @@ from .inspection import (
 )
 from .outcome import Outcome, outcome_from_data
 from .pool import RuntimeClosed
+from .rollback import RollbackPreview, RollbackReport
+from .rollbacks import Rollbacks
 from .session import Session
 from .sessions import Sessions
 
@@ -37,9 +39,11 @@ class SessionHandle:
         store: Store,
         clock: Clock,
         inbox: Inbox,
+        rollbacks: Rollbacks,
         session: Session | None = None,
     ) -> None:
         self.id = session_id
+        self._rollbacks = rollbacks
         self._sessions = sessions
         self._inbox = inbox
         self._store = store
@@ -216,6 +220,67 @@ class SessionHandle:
         """
         said = Resolve(option, call, result, None if args is None else as_json(args))
         self._known = await self._inbox.decide(self.id, said, by)
+
+    @overload
+    async def rollback(
+        self,
+        to: int | None = None,
+        mode: RollbackMode = "full",
+        *,
+        dry_run: Literal[True],
+        force: bool = False,
+        undo: bool = False,
+        by: str = "",
+    ) -> RollbackPreview: ...
+    @overload
+    async def rollback(
+        self,
+        to: int | None = None,
+        mode: RollbackMode = "full",
+        *,
+        dry_run: Literal[False] = False,
+        force: bool = False,
+        undo: bool = False,
+        by: str = "",
+    ) -> RollbackReport: ...
+    async def rollback(
+        self,
+        to: int | None = None,
+        mode: RollbackMode = "full",
+        *,
+        dry_run: bool = False,
+        force: bool = False,
+        undo: bool = False,
+        by: str = "",
+    ) -> RollbackPreview | RollbackReport:
+        """Take the session back to a checkpoint; how that ended is stored when this returns.
+
+        Only what the session itself changed is taken back. What others changed as well is left alone
+        and reported. Nothing else happens where the files cannot go back: then the report says
+        ``failed``, and the session is as it was. A session that runs comes to the end of its step
+        first. After ``full`` and ``context`` it rests, as `Stopped`, and goes on by `send`.
+
+        Args:
+            to: the checkpoint's counter; 0 is the beginning. A ``prune`` may leave it out.
+            mode: ``full``: files and conversation. ``soft``: files; the model is told. ``context``:
+                the conversation; the model is told which files differ. ``prune``: what the
+                conversation has up to there is summed up.
+            dry_run: say what it would do, and change nothing.
+            force: also where others changed a path of the session's.
+            undo: take the last rollback back; ``to`` and ``mode`` are those of that one.
+            by: who asks; kept with it.
+
+        Raises:
+            UsageError: no such mode or target, or nothing that can be taken back.
+            CheckpointUnknown: there is no such checkpoint, or it is kept no more.
+            SessionOwned: another living process drives the session.
+        """
+        if dry_run:
+            return await self._rollbacks.preview(self.id, to, mode, force=force, undo=undo)
+        self._known, report = await self._rollbacks.begin(
+            self.id, to, mode, force=force, undo=undo, by=by
+        )
+        return report
 
     async def effects(self) -> list[EffectRecord]:
         """Return what the session has written outside, in the order in which it was begun.

@@ -11,6 +11,7 @@ from typing import assert_never
 from ..stores.base import Fenced
 from ..stores.records import Woken
 from ..supervisor import Context, Timer
+from .approving import Approving
 from .asking import Asking
 from .auditing import Auditing
 from .calling import Calling
@@ -20,8 +21,23 @@ from .model import UserMessage
 from .outcome import Completed, Outcome, Stopped, outcome_from_data
 from .parking import park, parks
 from .planning import Planning
+from .rolling import Rolling
 from .session import Session
-from .state import AskModel, FallBack, Finish, Rest, RunAgain, RunCall, Unwind, WaitUntil, next_step
+from .state import (
+    UNFINISHED,
+    AskModel,
+    AwaitDecision,
+    FallBack,
+    Finish,
+    Rest,
+    RollBack,
+    RunAgain,
+    RunCall,
+    Stop,
+    Unwind,
+    WaitUntil,
+    next_step,
+)
 from .unwinding import Unwinder
 from .work import Cut, CutOff, Superseded, Work, pause
 
@@ -36,11 +52,14 @@ class Life:
         self._session = session
         self._work = Work(session.services.timers, self._stuck)
         self._asking = Asking(session, self._work)
-        self._calling = Calling(session, self._work)
+        self._approving = Approving(session, self._work)
+        self._calling = Calling(session, self._work, self._approving)
         self._planning = Planning(session)
         self._unwinder = Unwinder(session)
+        self._rolling = Rolling(session, self._calling.settle_open)
         self._auditing = Auditing(session, self._work)
         self._cut_answers = 0
+        self._deadline: Timer | None = None
 
     async def run(self, ctx: Context[object]) -> None:
         """Live; returns once the session has reached an outcome."""
@@ -49,12 +68,12 @@ class Life:
         if session.cut is not None:
             self._work.cut_off(session.cut)
         session.start_clock()
-        deadline = self._arm_deadline()
+        self._arm_deadline()
         try:
             outcome = None
             while outcome is None:
                 outcome = await self._step()
-            if isinstance(outcome, WaitUntil):
+            if isinstance(outcome, WaitUntil | AwaitDecision):
                 await park(session, outcome.due_at_ms)
             else:
                 outcome = await self._unwinder.before_end(outcome)
@@ -66,8 +85,7 @@ class Life:
         except Superseded:
             return  # given up: the session goes on without this life
         finally:
-            if deadline is not None:
-                deadline.cancel()
+            self._disarm_deadline()
             if session.work is self._work:
                 session.work = None
                 session.stop_clock()
@@ -80,15 +98,21 @@ class Life:
         """Undo what is to be undone before the session ends so; see `Unwinder.before_end`."""
         return await self._unwinder.before_end(outcome)
 
-    def _arm_deadline(self) -> Timer | None:
+    def _arm_deadline(self) -> None:
         session = self._session
+        session.book_time()
         left_s = session.account.left("seconds")
         if left_s == float("inf"):
-            return None
+            return
         if left_s <= 0:
             self._out_of_time()
-            return None
-        return session.services.timers.after(left_s, self._out_of_time)
+            return
+        self._deadline = session.services.timers.after(left_s, self._out_of_time)
+
+    def _disarm_deadline(self) -> None:
+        if self._deadline is not None:
+            self._deadline.cancel()
+            self._deadline = None
 
     def _out_of_time(self) -> None:
         session = self._session
@@ -98,10 +122,10 @@ class Life:
     def _stuck(self, what: str) -> None:
         self._session.services.give_up(self._session.id, what)
 
-    async def _step(self) -> Outcome | WaitUntil | None:
+    async def _step(self) -> Outcome | WaitUntil | AwaitDecision | None:
         """Take one step; an outcome, or a long wait, ends the life."""
         session = self._session
-        if session.cut is not None and session.state.unwound.running is None:
+        if session.cut is not None and self._obeys(session.cut):
             return await self._settle_cut(session.cut)
         trouble: Trouble | None = None
         match step := next_step(session.state):
@@ -113,8 +137,15 @@ class Life:
                 trouble = await self._calling.run_again(step)
             case Unwind():
                 return await self._unwind(step)
+            case RollBack(entry):
+                await self._rolling.take(entry)
             case WaitUntil():
                 return await self._wait(step)
+            case AwaitDecision():
+                return await self._await_decision(step)
+            case Stop():
+                await self._calling.settle_open("the session ends, since a call was denied")
+                return Stopped("denied")
             case FallBack():
                 return await self._fall_back(step)
             case Finish():
@@ -139,6 +170,14 @@ class Life:
         self._raise_alert(trouble)
         return session.handed_over(trouble)
 
+    def _obeys(self, cut: Cut) -> bool:
+        """Whether a cut ends the session now: not in the middle of what must be whole, and a spent
+        budget is no news to a session that had ended before."""
+        state = self._session.state
+        if state.rolling is not None or state.unwound.running is not None:
+            return False
+        return cut.kind != "budget" or state.status in UNFINISHED
+
     async def _unwind(self, step: Unwind) -> Outcome | None:
         """Undo what is left to be undone, whatever else there is; then the session ends, or goes on."""
         if step.outcome is not None:
@@ -157,6 +196,14 @@ class Life:
         if session.cut is None:
             session.journal.ride(Woken(step.due_at_ms))
         return None
+
+    async def _await_decision(self, step: AwaitDecision) -> AwaitDecision | None:
+        """Wait for a person; that time is not the agent's, so no deadline runs meanwhile."""
+        self._disarm_deadline()
+        waiting = await self._approving.wait(step)
+        if waiting is None:
+            self._arm_deadline()
+        return waiting
 
     async def _fall_back(self, step: FallBack) -> Outcome | None:
         """Wait for the agent that took the task over; its sub-session is found, or started."""

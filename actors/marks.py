@@ -24,6 +24,23 @@ class NotDone(Enum):
     NOT_DONE = "not done"
 
 
+class Staged(Struct, frozen=True):
+    """How a tool whose effect is no file is staged: its body prepares, and checks come before the rest.
+
+    Each function is a companion of the tool: it is called with the arguments of the call by their
+    names, ``result``, which is what the body returned, and ``key``; it takes those it names.
+
+    Attributes:
+        commit: does it. What it returns is the result of the call; None: what the body returned.
+            One that takes ``key``, or is itself a tool that is safe to retry, may be called again after
+            a crash; of any other it is asked whether it took effect.
+        abort: gives up what was prepared. It may be called more than once.
+    """
+
+    commit: Callable[..., Any]
+    abort: Callable[..., Any] | None = None
+
+
 NOT_DONE: Final = NotDone.NOT_DONE
 """What a ``probe`` returns where the call did not take effect, and will not any more."""
 
@@ -38,9 +55,14 @@ class Marks(Struct, frozen=True, kw_only=True):
     ``undo``: what becomes of the effect if a later step fails. ``danger``: the kind of risk, such
     as "money". ``resource``: names what a call touches. ``success``: judges a normal return.
     ``upstream``: what it talks to, shared by all tools of the same name. ``timeout_s``: seconds;
-    None: the session's own deadline is the limit. ``staged``: runs in a staging area first.
+    None: the session's own deadline is the limit. ``staged``: it runs in a private copy of the working
+    directory, and what it changed there is checked before it is carried over; or, as `Staged`, its
+    body prepares what a ``commit`` function then does.
     ``secrets``: parameters the runtime fills, which the model never sees. ``overlap``: may run
-    beside other calls of the same message.
+    beside other calls of the same message. ``workspace``: it may write into the session's working
+    directory, so that is kept before and after it; so it is by default where files are its undo.
+    ``paths``: the parameter that names the only path it may write, or a function of its arguments
+    that returns them; then only those are looked at.
     """
 
     effect: Effect = "write"
@@ -54,9 +76,11 @@ class Marks(Struct, frozen=True, kw_only=True):
     success: Callable[[Any], bool] | None = None
     upstream: str | None = None
     timeout_s: float | None = None
-    staged: bool = False
+    staged: bool | Staged = False
     secrets: tuple[str, ...] = ()
     overlap: bool = False
+    workspace: bool = False
+    paths: str | Callable[..., str | Sequence[str]] | None = None
 
 
 class Declared(Struct, frozen=True, kw_only=True):
@@ -76,6 +100,8 @@ class Declared(Struct, frozen=True, kw_only=True):
     staged: Any = False
     secrets: Any = ()
     overlap: Any = None
+    workspace: Any = None
+    paths: Any = None
 
 
 def settle(name: str, given: Declared) -> Marks:
@@ -88,8 +114,8 @@ def settle(name: str, given: Declared) -> Marks:
     undo: Undo = "keep" if given.compensate is None else "compensate"
     if given.undo is not None:
         undo = _one_of(name, "undo", given.undo, UNDOS)
-    for mark in ("accepts_key", "staged"):
-        _boolean(name, mark, getattr(given, mark))
+    _boolean(name, "accepts_key", given.accepts_key)
+    staged = _staged(name, given.staged)
     marks = Marks(
         effect=effect,
         safe_to_retry=_boolean(name, "safe_to_retry", given.safe_to_retry, effect == "read"),
@@ -98,13 +124,20 @@ def settle(name: str, given: Declared) -> Marks:
         compensate=_function(name, "compensate", given.compensate),
         undo=undo,
         danger=_word(name, "danger", given.danger),
-        resource=_resource(name, given.resource),
+        resource=_texts(name, "resource", given.resource),
         success=_function(name, "success", given.success),
         upstream=_word(name, "upstream", given.upstream),
         timeout_s=_seconds(name, given.timeout_s),
-        staged=bool(given.staged),
+        staged=staged,
         secrets=_names(name, given.secrets),
         overlap=_boolean(name, "overlap", given.overlap, effect == "read"),
+        workspace=_boolean(
+            name,
+            "workspace",
+            given.workspace,
+            undo == "rollback" or given.paths is not None or staged is True,
+        ),
+        paths=_texts(name, "paths", given.paths),
     )
     _agree(name, marks)
     return marks
@@ -118,6 +151,18 @@ def _agree(name: str, marks: Marks) -> None:
         )
     if marks.effect == "read":
         _read_has_no_effect(name, marks)
+    if marks.undo == "rollback" and not marks.workspace:
+        raise UsageError(
+            f'tool {name!r}: undo="rollback" puts files back, and workspace=False says that it '
+            "writes none; drop one of them"
+        )
+    if marks.staged is True and not marks.workspace:
+        raise UsageError(
+            f"tool {name!r}: staged=True stages files, and workspace=False says that it writes none; "
+            "drop one of them, or stage it with Staged(commit=...)"
+        )
+    if marks.paths is not None and not marks.workspace:
+        raise UsageError(f"tool {name!r}: paths= needs workspace=True, which is the default")
     if marks.safe_to_retry and marks.probe is not None:
         raise UsageError(
             f"tool {name!r}: safe_to_retry=True and probe= contradict each other: a tool safe to "
@@ -131,7 +176,8 @@ def _read_has_no_effect(name: str, marks: Marks) -> None:
         "probe": marks.probe is not None,
         "compensate": marks.compensate is not None,
         "undo": marks.undo != "keep",
-        "staged": marks.staged,
+        "staged": marks.staged is not False,
+        "workspace": marks.workspace,
     }
     for mark, given in pointless.items():
         if given:
@@ -157,6 +203,19 @@ def _boolean(name: str, mark: str, value: Any, default: bool = False) -> bool:
     raise UsageError(f"tool {name!r}: {mark}={value!r} must be True or False")
 
 
+def _staged(name: str, value: Any) -> bool | Staged:
+    if isinstance(value, Staged):
+        _function(name, "staged.commit", value.commit)
+        _function(name, "staged.abort", value.abort)
+        return value
+    if isinstance(value, bool):
+        return value
+    raise UsageError(
+        f"tool {name!r}: staged={value!r} must be True, for what it writes into the working directory, "
+        "or Staged(commit=...)"
+    )
+
+
 def _function(name: str, mark: str, value: Any) -> Callable[..., Any] | None:
     if value is None:
         return None
@@ -171,13 +230,13 @@ def _word(name: str, mark: str, value: Any) -> str | None:
     raise UsageError(f"tool {name!r}: {mark}={value!r} must be a word, or left out")
 
 
-def _resource(name: str, value: Any) -> str | Callable[..., str | Sequence[str]] | None:
+def _texts(name: str, mark: str, value: Any) -> str | Callable[..., str | Sequence[str]] | None:
     if value is None or (isinstance(value, str) and value.strip()):
         return value
     if callable(value):
         return cast(Callable[..., str | Sequence[str]], value)
     raise UsageError(
-        f"tool {name!r}: resource={value!r} must be text, or a function of the tool's arguments "
+        f"tool {name!r}: {mark}={value!r} must be text, or a function of the tool's arguments "
         "that returns text, or a list of texts"
     )
 

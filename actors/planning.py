@@ -11,7 +11,15 @@ from typing import assert_never
 
 from msgspec import Struct
 
-from ..stores.records import FellBack, Progressed, Restarted, Spent, ToolCall
+from ..stores.records import (
+    FellBack,
+    JournalEntry,
+    Progressed,
+    Restarted,
+    RollingBack,
+    Spent,
+    ToolCall,
+)
 from ..supervisor.classify import classify
 from ..supervisor.policy import PlanningPolicy
 from ..supervisor.repetition import Loop
@@ -21,7 +29,7 @@ from .model import AssistantMessage, Message, ToolMessage, UserMessage
 from .outcome import Completed, HandedOver, Outcome, Stopped
 from .results import render_result
 from .session import Session
-from .state import FallBack
+from .state import POLICY, FallBack
 from .wording import cleaned, encodable
 
 DONE_MAX = 50
@@ -42,10 +50,11 @@ class StepFacts(Struct, frozen=True, kw_only=True):
 
 
 class BeginAgain(Struct, frozen=True):
-    """Take the conversation back to this checkpoint, with this hint."""
+    """Take the conversation back to this checkpoint, with this hint; ``full``: the files as well."""
 
     counter: int
     hint: str
+    full: bool = False
 
 
 class TakeOver(Struct, frozen=True):
@@ -127,19 +136,28 @@ class Planning:
         policy = self._policy
         if state.restarts < policy.restarts_max:
             counter = self._begin_at(policy)
-            return BeginAgain(counter, self._hint(trouble, counter, policy))
+            full = policy.restart_mode == "full"
+            return BeginAgain(counter, self._hint(trouble, counter, policy), full)
         fallback = self._session.installed.agent.fallback
         if fallback is not None and not state.in_doubt:
             return TakeOver(fallback)
         return None
 
     def _begin_at(self, policy: PlanningPolicy) -> int:
-        """Choose the checkpoint: before the loop, at the last change of state, or the task."""
+        """Choose the checkpoint, as the policy says."""
         state = self._session.state
-        if policy.restart_from == "task":
-            return state.task_counter
-        loop: Loop | None = state.trail.loop(policy)
-        return state.trail.idle_since if loop is None else loop.before
+        match policy.restart_from:
+            case "start":
+                return 0
+            case "task":
+                return state.task_counter
+            case "step":
+                return state.conversation.mark_at(state.conversation.last_mark - 1)
+            case "changed":
+                return state.trail.idle_since
+            case "loop":
+                loop: Loop | None = state.trail.loop(policy)
+                return state.trail.idle_since if loop is None else loop.before
 
     def _hint(self, trouble: Trouble, counter: int, policy: PlanningPolicy) -> str:
         lines = [
@@ -149,7 +167,10 @@ class Planning:
         ]
         if policy.hint:
             lines.append(policy.hint)
-        lines += self._done(self._session.state.conversation.since(counter))
+        if policy.restart_mode == "full":
+            lines.append("So have the files; what the undo could not reach is named below.")
+        else:
+            lines += self._done(self._session.state.conversation.since(counter))
         return self._session.services.mask(encodable("\n".join(lines)))
 
     def _done(self, messages: Sequence[Message]) -> list[str]:
@@ -171,8 +192,11 @@ class Planning:
         n = session.journal.take_n()
         at_ms = session.now_ms()
         match way:
-            case BeginAgain(counter, hint):
-                await session.journal.append(Restarted(n, counter, hint), session.booked()).wait()
+            case BeginAgain(counter, hint, full):
+                entry: JournalEntry = Restarted(n, counter, hint)
+                if full:
+                    entry = RollingBack(n, "full", counter, at_ms, by=POLICY, why=hint)
+                await session.journal.append(entry, session.booked()).wait()
                 session.emit(
                     TrajectoryRestarted(
                         session_id=session.id, at_ms=at_ms, counter=counter, why=trouble.detail

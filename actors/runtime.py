@@ -13,7 +13,7 @@ import random
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import anyio
 import structlog
@@ -27,9 +27,11 @@ from ..stores.base import (
     Store,
     StoreFailed,
 )
+from ..stores.decisions import Decide
 from ..stores.liveness import owner_id
 from ..stores.open import open_store
 from ..stores.records import OnFailure, SessionStatus
+from ..stores.sqlite import SqliteStore
 from ..supervisor import (
     ChildSpec,
     DynamicSpec,
@@ -49,9 +51,11 @@ from ..supervisor.policy_file import load_policy
 from .accounts import Book, BudgetActor
 from .agent import Agent, InstalledAgent, check_fallbacks
 from .alerts import Alerts
+from .approvals import ApprovalRequest, listed, request_named
 from .budget import Budget
 from .bus import log_event
 from .checkpoint import MAILBOX_MAX, CheckpointActor
+from .decisions import as_json
 from .events import AlertRaised
 from .handle import SessionHandle
 from .inbox import Inbox
@@ -68,14 +72,16 @@ from .naming import (
 from .outcome import Outcome
 from .ownership import LEASE_S, Ownership, check_lease
 from .pool import Pool
+from .rollbacks import Rollbacks
 from .secrets import Mask
-from .services import Services
+from .services import OnApproval, Services
 from .session import Session
 from .sessions import Sessions, each_head
 from .steady import SteadyWall
 from .text import exact
 from .threads import LateOutcome, RunningThread, Threads
 from .upstreams import Upstreams
+from .workspaces import Snapshots, Workspaces, settings_of
 
 _log = structlog.get_logger("ukemi")
 
@@ -99,7 +105,13 @@ class Runtime:
         durability: ``full`` survives power loss; ``normal`` survives the death of the process.
         lease_s: seconds after which other processes may take over what this one stopped renewing.
         adopt: False leaves the unfinished sessions of the store alone.
+        on_approval: an async function that tells people of a request, by chat, mail or a web page; it
+            is given an `ApprovalRequest`, at least once each, and again later where it raises or
+            takes longer than 10 s. It need not wait for the answer.
         random_source: spreads the waits between retries.
+        snapshots: whether working directories are kept before and after what may write there, so that
+            sessions can be rolled back; only those that ``start`` was given. None: where the store is
+            a file, beside it. ``Snapshots(...)`` says what is left out, and where else they are kept.
 
     Raises:
         UsageError: something given here cannot work; the message names it.
@@ -121,9 +133,13 @@ class Runtime:
         durability: Any = "full",
         lease_s: float = LEASE_S,
         adopt: bool = True,
+        on_approval: OnApproval | None = None,
         random_source: random.Random | None = None,
+        snapshots: bool | Snapshots | None = None,
     ) -> None:
         self._store = open_store(store, durability)
+        file = self._store.path if isinstance(self._store, SqliteStore) else None
+        self._workspaces = Workspaces(settings_of(snapshots, file), file, durability)
         self._policy_source = policy
         self._policies = Policies(load_policy(policy))
         self._classifier = Classifier(read_rules(rules) if rules is not None else UserRules())
@@ -132,6 +148,7 @@ class Runtime:
         self._secrets = check_secrets(secrets)
         self._agents = install(agents, self._secrets)
         self._adopts = adopt
+        self._on_approval = on_approval
         self._alerts: list[str] = []
         self._random = random_source or random.Random()
         self._checkpoint = CheckpointActor(
@@ -148,6 +165,7 @@ class Runtime:
         self._kernel: Kernel | None = None
         self._open_sessions: Sessions | None = None
         self._inbox: Inbox | None = None
+        self._rollbacks: Rollbacks | None = None
         self._keeper: Keeper | None = None
 
     # ------------------------------------------------------------ the block
@@ -172,6 +190,7 @@ class Runtime:
             Pool(services, self._budget.book, lambda: kernel.supervisor("sessions")),
         )
         self._inbox = Inbox(services, self._open_sessions)
+        self._rollbacks = Rollbacks(services, self._open_sessions)
         self._keeper = Keeper(
             self._store,
             self._clock,
@@ -181,6 +200,7 @@ class Runtime:
             self._alert,
             services.steady,
             adopts=self._adopts,
+            tells=self._on_approval is not None,
         )
         await self._store.open()
         try:
@@ -232,6 +252,7 @@ class Runtime:
         except Exception as error:  # noqa: BLE001 - a store that fails must not keep anybody inside
             self._alert(f"unfinished sessions wait for the end of the lease: {error}")
         await self._store.close()
+        await self._workspaces.close()
 
     def _tree(self) -> SupervisorSpec:
         restarts = self._policies.current.restarts
@@ -282,8 +303,10 @@ class Runtime:
             subsession=self._subsession,
             late=self._late,
             steady=SteadyWall(self._clock),
+            workspaces=self._workspaces,
             parked=self._parked,
             give_up=self._give_up_body,
+            on_approval=self._on_approval,
         )
 
     async def _sum_up(self) -> None:
@@ -316,7 +339,8 @@ class Runtime:
             session_id: its name in the store; None: a fresh one.
             parent: an active session within whose limits it lives and with which it is cancelled.
             group, tenant: whose budget it shares.
-            working_directory: where its file and shell tools work; None: the process's own.
+            working_directory: where its file and shell tools work; None: the process's own, which
+                is not kept.
             on_failure: what becomes of its effects if it ends other than completed: ``undo`` what
                 its tools do not keep, or ``freeze`` it all until a person has looked.
 
@@ -342,6 +366,7 @@ class Runtime:
             group,
             tenant,
             on_failure=check_on_failure(on_failure),
+            snapshots=working_directory is not None,
         )
 
     async def _start(
@@ -356,6 +381,7 @@ class Runtime:
         tenant: str | None = None,
         *,
         on_failure: OnFailure = "undo",
+        snapshots: bool = False,
     ) -> SessionHandle:
         now_ms = self._clock.wall_ms()
         facts = Facts(
@@ -368,7 +394,7 @@ class Runtime:
             working_directory=folder,
         )
         session = await self._sessions_here.start(
-            name, agent, task, budget or Budget(), facts, on_failure
+            name, agent, task, budget or Budget(), facts, on_failure, snapshots=snapshots
         )
         return self._handle(name, session)
 
@@ -421,6 +447,60 @@ class Runtime:
                 )
         return self._handle(session_id, await self._sessions_here.resume(session_id, by="resume"))
 
+    async def approvals(
+        self, *, agent: str | None = None, after: str | None = None, limit: int = 100
+    ) -> list[ApprovalRequest]:
+        """List what people are asked, of all sessions of the store, the newest session first.
+
+        It costs what it finds, however many sessions there are.
+
+        Args:
+            after: the session of the last request of the page before.
+            limit: sessions of which all requests are returned.
+        """
+        query = HeadQuery(asking="any", agent=agent, after=after, limit=limit)
+        return [
+            listed(head.session_id, head.facts.agent, head.facts.title, each)
+            for head in await self._store.heads(query)
+            for each in head.facts.requests
+        ]
+
+    async def decide(
+        self,
+        request: str | ApprovalRequest,
+        verdict: Literal["approve", "deny"],
+        *,
+        args: Mapping[str, Any] | None = None,
+        why: str | None = None,
+        by: str = "",
+    ) -> None:
+        """Answer a request for approval; durable when this returns, whoever drives the session.
+
+        A request is decided once, and the same decision again is no error. An approval is for this
+        call and these arguments, and is used once.
+
+        Args:
+            request: the request, its name, or the id of a session that has only one open.
+            verdict: ``approve``: the call is run; ``deny``: it never is.
+            args: other arguments to run it with; they must fit the tool, and no rule may deny them.
+            why: a remark; a denial's is told to the model.
+            by: who decides; kept with the decision.
+
+        Raises:
+            AlreadyDecided: it was decided otherwise before; the message says by whom and when.
+            RequestClosed: there is no such request, it has expired, or the session has gone on
+                without it.
+            UsageError: several requests are open and none is named, or the arguments cannot be used.
+            SessionUnknown: the store has no such session.
+        """
+        if verdict not in ("approve", "deny"):
+            raise UsageError(f"verdict {verdict!r} is unknown; use approve or deny")
+        self._sessions_here  # noqa: B018 - refuses where the runtime does not run
+        name = request.request if isinstance(request, ApprovalRequest) else request
+        session_id, call, number = request_named(name)
+        text = None if args is None else as_json(args)
+        await self._inbox_here.decide(session_id, Decide(verdict, call, number, why, text), by)
+
     def reload_policy(self, policy: Policy | str | Path | None = None) -> Policy:
         """Read the policy again, or take another; sessions use it from their next decision on.
 
@@ -467,10 +547,21 @@ class Runtime:
         assert self._inbox is not None  # made with the sessions
         return self._inbox
 
+    @property
+    def _rollbacks_here(self) -> Rollbacks:
+        assert self._rollbacks is not None  # made with the sessions
+        return self._rollbacks
+
     def _handle(self, session_id: str, session: Session | None) -> SessionHandle:
         sessions = self._sessions_here
         return SessionHandle(
-            session_id, sessions, self._store, self._clock, self._inbox_here, session
+            session_id,
+            sessions,
+            self._store,
+            self._clock,
+            self._inbox_here,
+            self._rollbacks_here,
+            session,
         )
 
     async def _subsession(
@@ -510,7 +601,7 @@ class Runtime:
             await self.resume(session_id) if head.status == "running" else self.session(session_id)
         )
 
-    def _parked(self, session_id: str, due_at_ms: int) -> None:
+    def _parked(self, session_id: str, due_at_ms: int | None) -> None:
         if self._keeper is not None:
             self._keeper.expect(session_id, due_at_ms)
 

@@ -1,6 +1,6 @@
 """What all sessions of one runtime share."""
 
-from collections.abc import Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any
 
 from msgspec import Struct
@@ -11,6 +11,7 @@ from ..supervisor.classify import Classifier
 from ..supervisor.clock import Clock
 from ..supervisor.policy import Policies
 from .alerts import Alerts
+from .approvals import ApprovalRequest
 from .budget import Budget
 from .checkpoint import CheckpointActor
 from .outcome import Outcome
@@ -19,6 +20,10 @@ from .secrets import Mask
 from .steady import SteadyWall
 from .threads import LateOutcome, Threads
 from .upstreams import Upstreams
+from .workspaces import Workspaces
+
+OnApproval = Callable[[ApprovalRequest], Awaitable[object]]
+"""Tells people of a request for approval."""
 
 SubSessions = Callable[[str, str, str, str, Budget | None], Coroutine[Any, Any, Outcome]]
 """Starts or finds a sub-session and waits for its outcome: parent, id, agent, task, budget."""
@@ -42,7 +47,9 @@ class Services(Struct, kw_only=True):
     subsession: SubSessions
     late: Callable[[LateOutcome], None]
     steady: SteadyWall
-    parked: Callable[[str, int], None]
-    """Told session and due time of each that was parked here."""
+    workspaces: Workspaces
+    parked: Callable[[str, int | None], None]
+    """Told session and due time of each that was parked here; None: it waits for a person."""
     give_up: Callable[[str, str], None]
     """Told session and body when a body does not end: the session goes on without it."""
+    on_approval: OnApproval | None = None

@@ -89,6 +89,8 @@ class Sessions:
         budget: Budget,
         facts: Facts,
         on_failure: OnFailure = "undo",
+        *,
+        snapshots: bool = False,
     ) -> Session:
         """Store a new session and start it; it is durable when this returns.
 
@@ -109,6 +111,7 @@ class Sessions:
             facts.group,
             facts.tenant,
             self._on_failure(facts.parent, on_failure),
+            self._services.workspaces.on and self._kept(facts.parent, snapshots),
         )
         entries: list[JournalEntry] = [opened, Said(1, text)]
         facts = msgspec.structs.replace(facts, title=text[:TITLE_MAX])
@@ -135,6 +138,12 @@ class Sessions:
         above = self.active.get(parent or "")
         opened = above.state.opened if above is not None else None
         return opened.on_failure if opened is not None and given == "undo" else given
+
+    def _kept(self, parent: str | None, given: bool) -> bool:
+        """A sub-session works where its parent does, and is kept where that is."""
+        above = self.active.get(parent or "")
+        opened = above.state.opened if above is not None else None
+        return given or (opened is not None and opened.snapshots)
 
     @contextmanager
     def _stray_if_cut_off(self, session_id: str) -> Generator[None]:
@@ -224,7 +233,8 @@ class Sessions:
         if is_active and not entries:
             return
         if is_active or change.reopens or session.state.status == "running":
-            stored = session.journal.append(*entries, taken=taken, blobs=change.blobs)
+            facts = session.facts_after(entries)
+            stored = session.journal.append(*entries, taken=taken, blobs=change.blobs, facts=facts)
             await self._take_up(session, stored)
         else:
             await self._put_back(session, *entries, taken=taken, blobs=change.blobs)

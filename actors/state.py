@@ -19,6 +19,7 @@ from ..stores.records import (
     Frozen,
     Intended,
     JournalEntry,
+    Judged,
     Late,
     Noted,
     Opened,
@@ -26,21 +27,26 @@ from ..stores.records import (
     Probed,
     Progressed,
     Pruned,
+    Requested,
     Restarted,
     Resulted,
     Retried,
+    RolledBack,
+    RollingBack,
     Said,
     SessionStatus,
     Spent,
     ToolCall,
     Undoing,
     Undone,
+    UndoStep,
     Unwinding,
     Woken,
 )
 from ..supervisor.errors import ErrorClass
 from ..supervisor.repetition import Call, Trail
 from ..supervisor.repetition import Step as Repeated
+from .approvals import Approvals
 from .conversation import Conversation, Turn
 from .ledger import AGAIN, PERSON, CallEntry, CallId, Effect, Ledger
 from .model import AssistantMessage, NoteMessage, UserMessage
@@ -53,10 +59,18 @@ UNFINISHED = frozenset({"running", "parked"})
 
 RAN = frozenset({"succeeded", "failed"})
 """How calls end whose body ran, and of whose result there is no doubt."""
+POLICY = "policy"
+"""Who rolls back where nobody asked for it."""
+
 CONCLUDE = "conclude:"
 """Begins what a note is about where the model's own request was refused; its class follows."""
 
-REJECTIONS = frozenset({ErrorClass.BUSINESS_REJECTED.value, ErrorClass.CONTENT_REFUSED.value})
+DENIED = "denied"
+"""Stands for a class of errors in the result of a call that a rule or a person denied."""
+
+REJECTIONS = frozenset(
+    {ErrorClass.BUSINESS_REJECTED.value, ErrorClass.CONTENT_REFUSED.value, DENIED}
+)
 
 
 MODEL: CallId = (0, -1)
@@ -89,12 +103,32 @@ class Wait(Struct):
 
 
 class Refused(Struct, frozen=True):
-    """The call that was refused for good last, and in which words."""
+    """The call that was refused for good last, and in which words.
+
+    ``asked``: a person denied it, or nobody allowed it in time.
+    """
 
     call: CallId
     tool: str
     arguments: str
     content: str
+    asked: bool = False
+
+
+class Earlier(Struct, frozen=True):
+    """What a rollback of the conversation replaced, should it be taken back."""
+
+    conversation: Conversation
+    status: SessionStatus
+    outcome: dict[str, Any] | None
+
+
+class Rolled(Struct, frozen=True):
+    """The last rollback that was done, as long as it can be taken back."""
+
+    began: RollingBack
+    ended: RolledBack
+    earlier: Earlier | None = None
 
 
 class SessionState:
@@ -106,6 +140,8 @@ class SessionState:
         self.conversation = Conversation()
         self.ledger = Ledger()
         self.unwound = Unwound()
+        self.approvals = Approvals()
+        self.stops = False
         self.counter = 0
         self.next_n = 1
         self.spent = Spent()
@@ -128,6 +164,9 @@ class SessionState:
         self.fallback: FellBack | None = None
         self.progress: str | None = None
         self.waits: dict[CallId, Wait] = {}
+        self.rolling: RollingBack | None = None
+        self.rolled: Rolled | None = None
+        self.spoken: list[tuple[int, str]] = []
         self._changed: set[CallId] = set()
 
     @property
@@ -155,6 +194,8 @@ class SessionState:
                 self._count(entry.n)
                 self.finish = entry.finish
                 self.prunes = 0
+                if self.rolled is not None:
+                    self._gone_on()
                 if self.waits:
                     self.waits.pop(MODEL, None)
                 self.conversation.answer(entry)
@@ -204,12 +245,21 @@ class SessionState:
                 self._retried(entry)
             case Unwinding() | Undoing() | Undone() | Frozen():
                 self._unwound(entry)
+            case RollingBack():
+                self._count(entry.n)
+                self.rolling = entry
+            case RolledBack():
+                self._rolled_back(entry)
             case Allowed():
                 self.ledger.allowed(entry)
                 self.status, self.outcome = "running", None
             case Audited():
                 self._count(entry.n)
                 self.audits += 1
+            case Requested():
+                self.approvals.requested(entry)
+            case Judged():
+                self.approvals.judged(entry)
             case Probed():
                 pass  # what followed from it says the rest
 
@@ -219,6 +269,9 @@ class SessionState:
     def _said(self, entry: Said) -> None:
         self._count(entry.n)
         self.conversation.say(UserMessage(entry.text), entry.n)
+        if self.rolling is not None:
+            self.spoken.append((entry.n, entry.text))
+        self._gone_on()
         for named, wait in self.waits.items():
             # The other side's own wait is kept for the model; a call is given up instead.
             wait.spoken = wait.spoken or named != MODEL or not wait.asked
@@ -229,7 +282,7 @@ class SessionState:
             self.closed.clear()
             self.conclusions.clear()
         self.status, self.outcome = "running", None
-        self.concluding = False
+        self.concluding = self.stops = False
         self.corrections.clear()
         self.restarts, self.prunes, self.fallback = 0, 0, None
         self.audits = 0
@@ -265,6 +318,84 @@ class SessionState:
         for wait in self.waits.values():
             wait.ready = wait.ready or wait.due_at_ms <= entry.due_at_ms
 
+    # ------------------------------------------------------------ rolling back
+
+    def _gone_on(self) -> None:
+        """The conversation goes on from where a rollback left it, so there is no way back to before."""
+        if self.rolled is not None and self.rolled.earlier is not None:
+            self.rolled = None
+
+    def _rolled_back(self, entry: RolledBack) -> None:
+        began, self.rolling = self.rolling, None
+        spoken, self.spoken = self.spoken, []
+        if entry.note_n:
+            self._count(entry.note_n)
+        if began is None:
+            return  # a history from elsewhere: it ends what never began
+        if entry.state != "done" and began.by == POLICY:
+            self.restarts += 1  # what did not help once is not tried for ever
+        if entry.state == "done":
+            self._done_back(began, entry, spoken)
+        if entry.outcome is not None and not spoken:
+            self.outcome = entry.outcome
+            self.status = entry.outcome["outcome"]
+            self.waits.clear()
+            self.ledger.ended()
+
+    def _done_back(
+        self, began: RollingBack, entry: RolledBack, spoken: list[tuple[int, str]]
+    ) -> None:
+        earlier: Earlier | None = None
+        undone = self.rolled if began.undoes else None
+        if undone is not None:
+            self._taken_back(undone)
+        elif began.mode in ("full", "context"):
+            earlier = Earlier(self.conversation.copy(), self.status, self.outcome)
+            self._went_back(began, entry.counter, spoken)
+        self._files_back(entry)
+        if entry.note:
+            self.conversation.say(NoteMessage(entry.note), entry.note_n)
+        self.rolled = (
+            None if began.undoes or began.mode == "prune" else Rolled(began, entry, earlier)
+        )
+
+    def _went_back(self, began: RollingBack, counter: int, spoken: list[tuple[int, str]]) -> None:
+        by_policy = began.by == POLICY
+        self.conversation.rewind(counter, keep_said=by_policy)
+        self._fresh_trail(counter)
+        if by_policy:
+            self.restarts += 1
+            return
+        for n, text in spoken:
+            self.conversation.say(UserMessage(text), n)
+
+    def _taken_back(self, undone: Rolled) -> None:
+        """A rollback is taken back: what it had replaced is there again."""
+        calls = undone.ended.undone
+        self.unwound.came_again(calls)
+        for call in calls:
+            if call in self.effects:
+                self.effects[call].state = "succeeded"
+        if undone.earlier is not None:
+            self.conversation = undone.earlier.conversation
+            self.status, self.outcome = undone.earlier.status, undone.earlier.outcome
+            self._fresh_trail(self.conversation.last_mark)
+
+    def _files_back(self, entry: RolledBack) -> None:
+        known = {call: self.effects[call] for call in entry.undone if call in self.effects}
+        self.unwound.went_back(
+            UndoStep(*call, effect.tool, "rollback") for call, effect in known.items()
+        )
+        for effect in known.values():
+            effect.state = "rolled_back"
+
+    def _fresh_trail(self, counter: int) -> None:
+        self.corrections.clear()
+        self.waits.clear()
+        self.trail = Trail(counter)
+        self.prunes, self.fallback, self.concluding = 0, None, False
+        self.task_counter = min(self.task_counter, counter)
+
     def _restarted(self, entry: Restarted) -> None:
         """Go back to a checkpoint; what was done since, and the doubts about it, stay."""
         self._count(entry.n)
@@ -275,7 +406,15 @@ class SessionState:
         self.trail = Trail(entry.counter)
 
     def _intended(self, entry: Intended) -> None:
-        self.ledger.intended(entry, self.conversation.asked(entry.n, entry.index))
+        call = (entry.n, entry.index)
+        asked = self.conversation.asked(*call)
+        if asked is not None and call in self.approvals.calls:
+            changed = self.approvals.effective(call, asked)
+            self.ledger.intended(entry, changed)
+            self.ledger.open[call].edited |= changed is not asked
+            self.approvals.intended(call)
+        else:
+            self.ledger.intended(entry, asked)
         wait = self.waits.get((entry.n, entry.index))
         if wait is not None:
             wait.begun = True
@@ -289,15 +428,24 @@ class SessionState:
         self._count_correction(asked.name, entry)
         self.counter = max(self.counter, entry.counter)
         self.spent = entry.spent
-        if self.ledger.resulted(entry, asked):
+        took_effect = self.ledger.resulted(entry, asked)
+        if entry.windows:
+            # What it did to the files is known: that is the state it changed, whatever it says.
+            took_effect = any(each.before != each.after for each in entry.windows)
+        if took_effect:
             self._changed.add(call)
         if self.waits:
             self.waits.pop(call, None)
+        if self.approvals.calls:
+            asked = self.approvals.effective(call, asked)
+            self.approvals.resulted(call)
         if not turn.missing:
             self._stepped(turn)
         if entry.error_class in REJECTIONS:
+            self.stops = self.stops or entry.stops
             self._concluded(entry.error_class)
-            self.refusal = Refused(call, asked.name, asked.arguments, entry.content)
+            by_person = entry.error_class == DENIED and entry.by != POLICY
+            self.refusal = Refused(call, asked.name, asked.arguments, entry.content, by_person)
             self.rejected.add(entry.digest)
             self.closed.update(dict.fromkeys(entry.closes, call))
 
@@ -380,10 +528,26 @@ class Unwind(Struct, frozen=True):
     outcome: dict[str, Any] | None
 
 
+class RollBack(Struct, frozen=True):
+    """The session is rolled back, before anything else."""
+
+    entry: RollingBack
+
+
 class WaitUntil(Struct, frozen=True):
     """The next attempt of a call, or of the model request, is not due before this time."""
 
     due_at_ms: int
+
+
+class AwaitDecision(Struct, frozen=True):
+    """All that could run next waits for a person; from ``due_at_ms`` on one of it counts as denied."""
+
+    due_at_ms: int | None
+
+
+class Stop(Struct, frozen=True):
+    """A call was denied, and the policy says that the session ends with that."""
 
 
 class FallBack(Struct, frozen=True):
@@ -405,25 +569,43 @@ class Rest(Struct, frozen=True):
     """Nothing to do until somebody says something."""
 
 
-Step = AskModel | RunCall | RunAgain | Unwind | WaitUntil | FallBack | Finish | Rest
+Step = (
+    AskModel
+    | RunCall
+    | RunAgain
+    | RollBack
+    | Unwind
+    | WaitUntil
+    | FallBack
+    | Finish
+    | Rest
+    | AwaitDecision
+    | Stop
+)
 
 
 def next_step(state: SessionState) -> Step:
     """Return what a session does next, from its stored state alone."""
+    if state.rolling is not None:
+        return RollBack(state.rolling)
     if state.status not in UNFINISHED:
         return Rest()
     if state.unwound.running is not None:
         return Unwind(state.unwound.running.outcome)
     if state.ledger.again:
         return _again(state, min(state.ledger.again))
+    if state.stops:
+        return Stop()
     if state.conversation.open:
         turn = state.conversation.open[0]
         waiting = _waiting(state, turn) if state.waits else None
         if waiting is not None:
             return waiting
-        index = turn.results.index(None)
         n = turn.answered.n
-        call = turn.answered.calls[index]
+        index = _runnable(state, turn)
+        if index is None:
+            return _awaited(state, turn)
+        call = state.approvals.effective((n, index), turn.answered.calls[index])
         return RunCall(n, index, call, state.ledger.open.get((n, index)), turn.answered.ledger)
     if state.fallback is not None:
         return FallBack(state.fallback.n, state.fallback.agent, state.fallback.why)
@@ -440,6 +622,28 @@ def _again(state: SessionState, call: CallId) -> RunAgain | WaitUntil:
     """What a person decided comes before what the model is asked next."""
     wait = state.waits.get(call)
     return WaitUntil(wait.due_at_ms) if wait is not None and wait.open else RunAgain(call)
+
+
+def _runnable(state: SessionState, turn: Turn) -> int | None:
+    """Return the first call that does not wait for a person, or for one before it that does."""
+    first = turn.results.index(None)
+    n = turn.answered.n
+    if not state.approvals.is_open((n, first)):
+        return first
+    beside = state.approvals.calls[n, first].asked.wave
+    for index in beside:
+        if turn.results[index] is None and not state.approvals.is_open((n, index)):
+            return index
+    return None
+
+
+def _awaited(state: SessionState, turn: Turn) -> AwaitDecision:
+    expiries = [
+        known.asked.expires_at_ms
+        for (n, _), known in state.approvals.open.items()
+        if n == turn.answered.n and known.asked.expires_at_ms is not None
+    ]
+    return AwaitDecision(min(expiries, default=None))
 
 
 def _waiting(state: SessionState, turn: Turn) -> WaitUntil | None:

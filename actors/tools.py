@@ -174,6 +174,8 @@ def tool(
     staged: bool = False,
     secrets: tuple[str, ...] | list[str] = (),
     overlap: bool | None = None,
+    workspace: bool | None = None,
+    paths: str | Callable[..., str | Sequence[str]] | None = None,
 ) -> Callable[[Callable[P, R]], Tool[P, R]]: ...
 
 

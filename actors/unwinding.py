@@ -9,19 +9,24 @@ own, and so have the attempts of one compensation together.
 """
 
 from collections.abc import Sequence
+from functools import partial
 
 from ..stores.base import StoreError
 from ..stores.records import Frozen, Noted, Undone, Unwinding
+from ..supervisor.errors import UkemiError
 from .compensating import Compensating, Recorded, finished, read_recorded
 from .events import AlertRaised, SessionFrozen, SessionUnwinding
 from .ledger import CallId
 from .marks import Marks
 from .outcome import Completed, EffectEnd, HandedOver, Outcome, outcome_from_data, outcome_to_data
+from .rollback import PATHS_TOLD_MAX, Since, left_of
+from .rolling_files import restore_name, roll_files
 from .session import Session
 from .state import UNFINISHED
 from .toolbox import marks_in
 from .undo_plan import NO_SNAPSHOT, Freeze, ends_of, outcome_with, plan_of, said_of_unwinding
 from .unwound import Undo
+from .wording import clipped
 from .work import Work
 
 ALERT_EVERY_S = 60.0
@@ -129,15 +134,45 @@ class Unwinder:
         recorded = await read_recorded(self._session)
         for undo in self._session.state.unwound.left:
             if undo.step.how == "rollback":
-                self._roll_back(undo)
+                await self._roll_back(undo, recorded)
             else:
                 await self._compensate(undo, recorded)
         return recorded
 
-    def _roll_back(self, undo: Undo) -> None:
-        """Take the files back to before a call; as long as there are no snapshots, say so."""
-        step = undo.step
-        self._session.journal.ride(Undone(step.n, step.index, "not_rolled_back", NO_SNAPSHOT))
+    async def _roll_back(self, undo: Undo, recorded: Recorded) -> None:
+        """Take the files back to before a call, and store that; what others changed is left, and named."""
+        session, step = self._session, undo.step
+        call = (step.n, step.index)
+        result = recorded.results.get(call)
+        ended = Undone(step.n, step.index, "not_rolled_back", NO_SNAPSHOT)
+        if result is not None and result.windows:
+            since = Since(result.windows[0].before, result.windows, {call: result.windows}, ())
+            ended = await self._files_back(undo, since)
+        await session.journal.append(ended).wait()
+
+    async def _files_back(self, undo: Undo, since: Since) -> Undone:
+        session, step = self._session, undo.step
+        workspaces = session.services.workspaces
+        name = restore_name(session.id, f"{step.n}.{step.index}")
+        try:
+            await session.ensure_owned()
+            walk = partial(roll_files, workspaces.files.files, since=since, name=name, force=False)
+            files = await workspaces.run(session.facts.working_directory, walk)
+        except StoreError:
+            raise
+        except (OSError, UkemiError) as error:
+            text = session.services.mask(clipped(str(error)))
+            return Undone(step.n, step.index, "not_rolled_back", f"not rolled back: {text}")
+        left = left_of(files.paths)
+        back = files.state == "done" and not left
+        named = [f"{each.path}: {each.detail or each.did}" for each in left[:PATHS_TOLD_MAX]]
+        return Undone(
+            step.n,
+            step.index,
+            "rolled_back" if back else "not_rolled_back",
+            f"left as they are: {'; '.join(named)}" if left else "",
+            windows=files.windows,
+        )
 
     async def _compensate(self, undo: Undo, recorded: Recorded) -> None:
         """Bring one compensation to its end, and store that; a failed one is no second effect."""

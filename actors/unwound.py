@@ -1,5 +1,7 @@
 """What has become of effects that were to be undone. Folded from the journal, as all state."""
 
+from collections.abc import Iterable
+
 from msgspec import Struct
 
 from ..stores.records import Frozen, Undoing, Undone, UndoState, UndoStep, Unwinding
@@ -85,6 +87,18 @@ class Unwound:
                 self._undone(entry)
             case Frozen():
                 self.frozen, self._fresh = entry, True
+
+    def went_back(self, steps: Iterable[UndoStep]) -> None:
+        """The files of these calls are as they were before: nothing of them is left to undo."""
+        for step in steps:
+            self.steps.setdefault((step.n, step.index), Undo(step, "rolled_back"))
+
+    def came_again(self, calls: Iterable[CallId]) -> None:
+        """A rollback was taken back: what these calls did is there again."""
+        for call in calls:
+            known = self.steps.get(call)
+            if known is not None and known.state == "rolled_back":
+                del self.steps[call]
 
     def _begin(self, step: UndoStep) -> None:
         """Undo this effect from here on; where a person asks again, attempts are counted on."""

@@ -30,6 +30,15 @@ class View(Struct):
     head: int = 0
     answers: int = 0
 
+    def copy(self) -> "View":
+        """Return another view of the same messages."""
+        return View(list(self.messages), self.counters[:], self.ends[:], self.head, self.answers)
+
+    def mark_at(self, counter: int) -> int:
+        """Return the last mark at or before this counter; 0 before the first."""
+        marks = bisect_right(self.counters, counter)
+        return self.counters[marks - 1] if marks else 0
+
     @property
     def last_mark(self) -> int:
         """Counter of the last mark; 0 without any."""
@@ -72,6 +81,14 @@ class Views:
 
     def __init__(self) -> None:
         self._replaced: list[_Replaced] = []
+
+    def copy(self) -> "Views":
+        """Return the same views, to be kept while these go on."""
+        other = Views()
+        other._replaced = [
+            msgspec.structs.replace(each, view=each.view.copy()) for each in self._replaced
+        ]
+        return other
 
     def replace(self, view: View, pruned: Pruned, kept: Sequence[int], cut: int) -> View:
         """Put another view in the place of this one and return it; its first ``cut`` messages go.

@@ -18,6 +18,7 @@ from ..stores.records import (
     Frozen,
     Intended,
     JournalEntry,
+    Judged,
     Late,
     Noted,
     Opened,
@@ -25,9 +26,12 @@ from ..stores.records import (
     Probed,
     Progressed,
     Pruned,
+    Requested,
     Restarted,
     Resulted,
     Retried,
+    RolledBack,
+    RollingBack,
     Said,
     Undoing,
     Undone,
@@ -35,6 +39,7 @@ from ..stores.records import (
     Woken,
 )
 from .answers import outcome_line, status_colour
+from .rollback_words import rollback_colour, rollback_words
 from .stored import Numbered
 from .terminal import Colour, Terminal, amount, duration, fit, one_line, plural
 from .undone import undo_colour, undo_entry_words
@@ -66,8 +71,12 @@ def _colour(entry: JournalEntry) -> Colour | None:
             return "yellow"
         case Decided():
             return _decided_colour(entry)
+        case Requested() | Judged():
+            return approval_colour(entry)
         case Unwinding() | Undoing() | Undone() | Frozen():
             return undo_colour(entry)
+        case RollingBack() | RolledBack():
+            return rollback_colour(entry)
         case Noted() | Booked() | Opened() | Progressed() | Parked() | Woken():
             return "grey"
         case _:
@@ -99,6 +108,8 @@ def entry_words(entry: JournalEntry) -> str:
             return f"{entry.n}.{entry.index} {entry.state}: {entry.content}"
         case Decided():
             return decided_words(entry)
+        case Requested() | Judged():
+            return approval_words(entry)
         case Allowed() | Probed():
             return _doubt_words(entry)
         case Retried():
@@ -115,6 +126,8 @@ def entry_words(entry: JournalEntry) -> str:
             return "; ".join(line_of(each) for each in entry.findings)
         case Unwinding() | Undoing() | Undone() | Frozen():
             return undo_entry_words(entry)
+        case RollingBack() | RolledBack():
+            return rollback_words(entry)
         case Progressed() | Parked() | Woken():
             return _changed(entry)
         case Booked(spent):
@@ -146,6 +159,26 @@ def decided_words(entry: Decided) -> str:
     return f"{subject} {what} ({who}){problem}"
 
 
+def approval_colour(entry: Requested | Judged) -> Colour:
+    """Return the colour of a request for approval, and of what became of it."""
+    if isinstance(entry, Requested):
+        return "yellow"
+    return "green" if entry.verdict == "approved" else "red"
+
+
+def approval_words(entry: Requested | Judged) -> str:
+    """Return what people are asked, or what became of that."""
+    call = f"{entry.n}.{entry.index}"
+    if isinstance(entry, Requested):
+        until = f", until {when(entry.expires_at_ms)}" if entry.expires_at_ms is not None else ""
+        risk = f": {entry.risk}" if entry.risk else ""
+        return f"{call} {entry.tool}{entry.arguments} may it run?{risk} ({entry.category}{until})"
+    changed = f" with {entry.arguments}" if entry.arguments is not None else ""
+    who = f" by {entry.by}" if entry.by else ""
+    why = f": {entry.why}" if entry.why else ""
+    return f"{call} {entry.verdict}{changed}{who}{why}"
+
+
 def pruned_words(entry: Pruned) -> str:
     """Return what a prune did, and why."""
     whys = {"overflow": "refused as too long", "limit": "nearly too long", "person": "on request"}
@@ -163,7 +196,7 @@ def _changed(entry: Progressed | Parked | Woken) -> str:
         case Progressed(digest):
             return f"the agent's progress changed ({digest[:8]})"
         case Parked(due_at_ms):
-            return f"parked until {when(due_at_ms)}"
+            return "parked" if due_at_ms is None else f"parked until {when(due_at_ms)}"
         case Woken(due_at_ms):
             return f"waits up to {when(due_at_ms)} have ended"
 

@@ -12,6 +12,9 @@ from msgspec import Struct
 
 from ..actors.events import (
     AlertRaised,
+    ApprovalDecided,
+    ApprovalExpired,
+    ApprovalRequested,
     AuditMismatch,
     BreakerClosed,
     BreakerHalfOpen,
@@ -41,6 +44,7 @@ from ..actors.events import (
     SessionParked,
     SessionRestarted,
     SessionResumed,
+    SessionRolledBack,
     SessionStarted,
     SessionStopped,
     SessionUnwinding,
@@ -50,6 +54,7 @@ from ..actors.events import (
     UpstreamHeld,
 )
 from .answers import detail_words
+from .rollback_words import rollback_event_words
 from .terminal import Colour, Terminal, amount, duration, fit, one_line, width_left
 from .undone import undo_event_words
 
@@ -73,6 +78,8 @@ def event_words(event: Event) -> tuple[str, Colour | None] | None:
             return f"checkpoint {event.counter} stored", "grey"
         case MessageReceived():
             return f"user: {event.text}", "bold"
+        case ApprovalRequested() | ApprovalDecided() | ApprovalExpired():
+            return _approval_words(event)
         case DecisionTaken():
             return _decision_words(event)
         case SessionStarted() | SessionResumed() | SessionRestarted():
@@ -84,12 +91,15 @@ def event_words(event: Event) -> tuple[str, Colour | None] | None:
             return f"conversation pruned from {sizes} ({event.why}, {event.by})", "yellow"
         case SessionUnwinding() | SessionFrozen() | CompensationStarted() | CompensationFinished():
             return undo_event_words(event)
+        case SessionRolledBack():
+            return rollback_event_words(event)
         case AuditMismatch():
             return f"the answer is not what was done: {'; '.join(event.findings)}", "red"
         case TrajectoryRestarted() | TrajectoryFellBack():
             return _planning_words(event)
         case SessionCompleted():
-            return "completed", "green"
+            claims = "; ".join(event.outcome.unverified)
+            return f"completed; unverified: {claims}" if claims else "completed", "green"
         case SessionHandedOver():
             detail = detail_words(event.outcome.reason, event.outcome.detail)
             said = f"handed over to a person ({event.outcome.reason})"
@@ -153,7 +163,24 @@ def _session_words(
 def _parking_words(event: SessionParked | SessionWoken) -> tuple[str, Colour | None]:
     if isinstance(event, SessionWoken):
         return f"woken ({event.by})", "bold"
+    if event.due_at_ms is None:
+        return "parked until somebody decides", "grey"
     return f"parked for {duration(max(0, event.due_at_ms - event.at_ms) / 1000)}", "grey"
+
+
+def _approval_words(
+    event: ApprovalRequested | ApprovalDecided | ApprovalExpired,
+) -> tuple[str, Colour | None]:
+    match event:
+        case ApprovalRequested():
+            risk = f": {event.risk}" if event.risk else ""
+            ways = f"ukemi approve {event.request}, or ukemi deny {event.request}"
+            return f"may {event.tool}{event.arguments} run?{risk} ({ways})", "yellow"
+        case ApprovalDecided():
+            changed = ", with other arguments" if event.edited else ""
+            return f"{event.by or 'somebody'} {event.verdict} {event.request}{changed}", "yellow"
+        case ApprovalExpired():
+            return f"{event.request} has expired: it counts as denied", "red"
 
 
 def _planning_words(

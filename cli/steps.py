@@ -22,19 +22,24 @@ from ..stores.records import (
     Frozen,
     Intended,
     JournalEntry,
+    Judged,
     Late,
     Noted,
     Opened,
     Pruned,
+    Requested,
     Resulted,
     Retried,
+    RolledBack,
+    RollingBack,
     Said,
     Spent,
     ToolCall,
     Undone,
     Usage,
 )
-from .journal import decided_words
+from .journal import approval_words, decided_words
+from .rollback_words import rollback_words
 from .stored import StoredView
 from .undone import undone_words
 
@@ -76,6 +81,7 @@ class CallStep(Struct, kw_only=True):
     key: str | None = None
     late: str | None = None
     undone: str | None = None
+    approval: str | None = None
     retries: list[Retry] = []
     sub_session: "SessionTree | None" = None
 
@@ -103,6 +109,16 @@ class PruneStep(Struct, frozen=True, tag_field="step", tag="prune"):
     by: str
     summary: str
     shortened: int = 0
+
+
+class RollbackStep(Struct, frozen=True, tag_field="step", tag="rollback"):
+    """The session was rolled back here, or could not be; the model sees what is left from here on."""
+
+    n: int
+    mode: str
+    to: int | None
+    state: str
+    text: str
 
 
 class ModelStep(Struct, tag_field="step", tag="model"):
@@ -138,7 +154,7 @@ class EndStep(Struct, frozen=True, tag_field="step", tag="end"):
     frozen: str | None = None
 
 
-Step = UserStep | NoteStep | DecisionStep | PruneStep | ModelStep | EndStep
+Step = UserStep | NoteStep | DecisionStep | PruneStep | RollbackStep | ModelStep | EndStep
 
 
 class SessionTree(Struct, kw_only=True):
@@ -223,6 +239,7 @@ class _Builder:
         self.calls: dict[tuple[int, int], CallStep] = {}
         self.waiting: dict[int, list[Retry]] = {}
         self.frozen: str | None = None
+        self.rolling: RollingBack | None = None
 
     def add(self, entry: JournalEntry) -> None:
         match entry:
@@ -234,6 +251,8 @@ class _Builder:
                 self.steps.append(PruneStep(n, why, by, summary, len(shortened)))
             case Answered():
                 self._answered(entry)
+            case RollingBack() | RolledBack():
+                self._rolled(entry)
             case Decided():
                 text = decided_words(entry)
                 step = DecisionStep(entry.about, text, entry.by, entry.at_ms, entry.problem)
@@ -246,12 +265,25 @@ class _Builder:
                 self.frozen = why
             case Retried(index=-1):
                 self.waiting.setdefault(entry.n, []).append(_retry(entry))
+            case Requested() | Judged():
+                self._approval(entry)
             case Retried() | Intended() | Resulted() | Late() | Undone():
                 self._of_call(entry)
             case Opened():
                 pass  # its facts are the tree's head
             case _:
                 pass  # consumption that rides along; the tree's head has the sum
+
+    def _rolled(self, entry: RollingBack | RolledBack) -> None:
+        if isinstance(entry, RollingBack):
+            self.rolling = entry
+        elif self.rolling is not None:
+            mode = "undo" if self.rolling.undoes else self.rolling.mode
+            text = rollback_words(entry)
+            step = RollbackStep(entry.n, mode, self.rolling.to, entry.state, text)
+            self.steps.append(step)
+            if entry.note:
+                self.steps.append(NoteStep(entry.note_n, entry.note, "rollback"))
 
     def _answered(self, entry: Answered) -> None:
         calls = [_call(entry.n, index, call) for index, call in enumerate(entry.calls)]
@@ -277,6 +309,16 @@ class _Builder:
                 call.late = f"{entry.state}: {entry.content}"
             case Resulted():
                 _result(call, entry)
+
+    def _approval(self, entry: Requested | Judged) -> None:
+        call = self.calls.get((entry.n, entry.index))
+        if call is not None:
+            # The call says with what it was asked for, and the risk stays beside the answer.
+            call.approval = (
+                f"asked: {entry.risk or entry.category}"
+                if isinstance(entry, Requested)
+                else f"{call.approval}; {approval_words(entry).partition(' ')[2]}"
+            )
 
     def _give_up_waiting(self) -> None:
         """The session ended before the model answered: show the attempts all the same."""

@@ -14,6 +14,7 @@ from .steps import (
     NoteStep,
     PruneStep,
     Retry,
+    RollbackStep,
     SessionTree,
     Step,
     UserStep,
@@ -118,6 +119,10 @@ def _step(step: Step, terminal: Terminal) -> Line:
             return Line(f"person {one_line(step.text)}", colour=colour)
         case PruneStep():
             return _prune(step)
+        case RollbackStep():
+            to = "" if step.to is None else f" to {step.to}"
+            colour = "yellow" if step.state == "done" else "red"
+            return Line(f"back   {step.mode}{to}: {one_line(step.text)}", colour=colour)
         case ModelStep():
             return _model(step, terminal)
         case EndStep():
@@ -171,6 +176,8 @@ def _call(call: CallStep, terminal: Terminal) -> Line:
         below.append(Line(f"{arrow} {said}", colour=None if call.state == "succeeded" else colour))
     if call.late is not None:
         below.append(Line(f"late: {one_line(call.late)}", colour="yellow"))
+    if call.approval is not None:
+        below.append(Line(f"approval {one_line(call.approval)}", colour="yellow"))
     if call.undone is not None:
         below.append(Line(f"undo: {one_line(call.undone)}", colour="yellow"))
     return Line(

@@ -34,6 +34,14 @@ OnFailure = Literal["undo", "freeze"]
 
 UndoHow = Literal["rollback", "compensate"]
 
+RollbackMode = Literal["full", "soft", "context", "prune"]
+"""What goes back: files and conversation, files, conversation; or the conversation is summed up."""
+
+PathEnding = Literal[
+    "restored", "deleted", "as wanted", "conflict", "not covered", "failed", "not tried"
+]
+"""What became of a path of a rollback. ``conflict``: others changed it too, so it was left alone."""
+
 UndoState = Literal[
     "again", "compensated", "rolled_back", "not_rolled_back", "failed", "in_doubt", "abandoned"
 ]
@@ -94,6 +102,7 @@ class Opened(Entry, frozen=True, tag="open"):
     """The session exists. ``limits`` is its own budget as plain data, None values left out.
 
     ``on_failure`` says what becomes of its effects where it ends other than completed.
+    ``snapshots``: its working directory is kept before and after what may write there.
     """
 
     agent: str
@@ -104,6 +113,7 @@ class Opened(Entry, frozen=True, tag="open"):
     group: str | None = None
     tenant: str | None = None
     on_failure: OnFailure = "undo"
+    snapshots: bool = False
 
 
 class Said(Entry, frozen=True, tag="user"):
@@ -143,7 +153,8 @@ class Answered(Entry, frozen=True, tag="model"):
 class Intended(Entry, frozen=True, tag="intent"):
     """A call is about to run; durable before its body starts.
 
-    ``doubtful``: an earlier attempt of it may have taken effect.
+    ``doubtful``: an earlier attempt of it may have taken effect. ``root`` is the digest of the working
+    directory before it; empty where that is not kept, or could not be.
     """
 
     n: int
@@ -153,6 +164,7 @@ class Intended(Entry, frozen=True, tag="intent"):
     attempt: int = 1
     key: str | None = None
     doubtful: bool = False
+    root: str = ""
 
 
 class Allowed(Entry, frozen=True, tag="allowed"):
@@ -183,14 +195,76 @@ class Probed(Entry, frozen=True, tag="probe"):
     elapsed_s: float = 0.0
 
 
+class TreeWindow(Struct, frozen=True, array_like=True, gc=False):
+    """The working directory before and after an attempt, as digests of kept trees.
+
+    ``shared``: another session wrote there meanwhile, so what changed may be either's. ``uncovered``
+    counts the paths that are there and were not kept.
+    """
+
+    before: str
+    after: str
+    shared: bool = False
+    uncovered: int = 0
+
+
+class StagedPath(Struct, frozen=True, array_like=True, gc=False):
+    """A path that a staged call changed: ``added``, ``changed``, ``removed``, ``mode`` or ``kind``.
+
+    Bytes that are no text are escaped; ``size`` is what is there then, in bytes.
+    """
+
+    path: str
+    kind: str
+    size: int = 0
+
+
+class StagedResult(Entry, frozen=True, tag="staged"):
+    """A staged call has run in its staging area: what it would change, kept, and what it returned.
+
+    From here on the body never runs again. ``base`` and ``tree`` are digests of kept trees, before and
+    after it; empty where the tool has a ``commit`` function instead. ``paths`` are the first of what it
+    changed, ``paths_more`` counts the rest. ``not_kept`` are paths it changed that are never carried
+    over. The other fields are as in `Resulted`.
+    """
+
+    n: int
+    index: int
+    content: str
+    base: str = ""
+    tree: str = ""
+    paths: tuple[StagedPath, ...] = ()
+    paths_more: int = 0
+    not_kept: tuple[str, ...] = ()
+    attempts: int = 1
+    elapsed_s: float = 0.0
+    blob: str | None = None
+    value_type: str | None = None
+    digest: str = ""
+
+
+class StagedCheck(Entry, frozen=True, tag="checked"):
+    """What a staged call would change was looked at; ``problem`` says why it is not committed.
+
+    Without one, the commit may begin once this is durable. ``by`` names the check that rejected it.
+    """
+
+    n: int
+    index: int
+    problem: str = ""
+    by: str = ""
+
+
 class Resulted(Entry, frozen=True, tag="result"):
     """The one result of a call: the tool message, the ledger's result and the checkpoint.
 
     ``content`` is what the model sees, bounded. ``blob`` is the digest of the full text where it
     was too long to keep here, ``value_type`` the type a structured result had in the tool.
     ``closes`` names what no write may touch any more in this trajectory, after a refusal for good.
+    ``stops``: the session ends with it, and nothing more is done.
     ``replayed``: the body did not give this result now; ``by`` says where it is from: ``probe``, or
-    the ``record`` of an equal call.
+    the ``record`` of an equal call. ``windows`` are what its attempts did to the working directory,
+    ``no_snapshot`` says why that is not known.
     """
 
     n: int
@@ -209,6 +283,9 @@ class Resulted(Entry, frozen=True, tag="result"):
     spent: Spent = Spent()
     closes: tuple[str, ...] = ()
     by: str = ""
+    stops: bool = False
+    windows: tuple[TreeWindow, ...] = ()
+    no_snapshot: str = ""
 
 
 class Late(Entry, frozen=True, tag="late"):
@@ -228,6 +305,8 @@ class Late(Entry, frozen=True, tag="late"):
     value_type: str | None = None
     still_running: bool = False
     error_class: str | None = None
+    windows: tuple[TreeWindow, ...] = ()
+    no_snapshot: str = ""
 
 
 class Decided(Entry, frozen=True, tag="decided"):
@@ -243,6 +322,48 @@ class Decided(Entry, frozen=True, tag="decided"):
     at_ms: int
     by: str = ""
     problem: str = ""
+
+
+class Requested(Entry, frozen=True, tag="request"):
+    """A person is asked whether a call may run; durable before anybody is told.
+
+    ``digest`` is that of the canonical arguments, to which the answer is bound. ``number``: how often
+    this call was asked about. ``arguments`` are as people are shown them: cleaned, and cut short where
+    they are long. ``rule`` is the line of the policy that asks. ``expires_at_ms``: from when on nobody
+    can approve it, on the wall clock. ``wave`` holds the indexes of the calls of this message that run
+    side by side with it.
+    """
+
+    n: int
+    index: int
+    tool: str
+    digest: str
+    arguments: str
+    at_ms: int
+    expires_at_ms: int | None = None
+    number: int = 1
+    category: str = ""
+    risk: str = ""
+    rule: str = ""
+    wave: tuple[int, ...] = ()
+
+
+class Judged(Entry, frozen=True, tag="judge"):
+    """A request for approval is decided, or nobody decided it in time.
+
+    Where it is approved, ``digest`` names what may run, and ``arguments`` is its text where a person
+    has changed it. ``by`` is who decided, ``at_ms`` when, ``why`` a remark.
+    """
+
+    n: int
+    index: int
+    verdict: Literal["approved", "denied", "expired"]
+    at_ms: int
+    number: int = 1
+    digest: str = ""
+    arguments: str | None = None
+    by: str = ""
+    why: str = ""
 
 
 class Retried(Entry, frozen=True, tag="retry"):
@@ -316,9 +437,12 @@ class Progressed(Entry, frozen=True, tag="progress"):
 
 
 class Parked(Entry, frozen=True, tag="parked"):
-    """The session waits in the store alone, until this time on the wall clock."""
+    """The session waits in the store alone, until this time on the wall clock.
 
-    due_at_ms: int
+    None: for a person, however long that takes.
+    """
+
+    due_at_ms: int | None
     spent: Spent = Spent()
 
 
@@ -364,6 +488,7 @@ class Undone(Entry, frozen=True, tag="undone"):
     ``again``: the attempt failed in passing, and another follows after ``wait_s`` seconds, not before
     ``due_at_ms`` on the wall clock. ``content`` is what the compensation returned, or its error.
     ``may_have_run``: it failed, and did not say that it had no effect. ``by`` is ``person`` where somebody looked.
+    ``windows`` is what it did to the working directory.
     """
 
     n: int
@@ -377,6 +502,7 @@ class Undone(Entry, frozen=True, tag="undone"):
     wait_s: float = 0.0
     due_at_ms: int | None = None
     by: str = ""
+    windows: tuple[TreeWindow, ...] = ()
 
 
 class Frozen(Entry, frozen=True, tag="freeze"):
@@ -384,6 +510,58 @@ class Frozen(Entry, frozen=True, tag="freeze"):
 
     why: str
     steps: tuple[UndoStep, ...]
+
+
+class PathEnd(Struct, frozen=True, omit_defaults=True, gc=False):
+    """What became of one path of a rollback, and why. Bytes that are no text are escaped."""
+
+    path: str
+    did: PathEnding
+    detail: str = ""
+
+
+class RollingBack(Entry, frozen=True, tag="rollback"):
+    """The session is rolled back, before anything else: ``n`` names it.
+
+    ``to`` is the checkpoint; None where a prune may take all but the newest. ``force``: also where
+    others changed a path. ``undoes`` is the rollback that this one takes back, 0: none. ``by`` is who
+    asked; ``policy`` where nobody did, and ``why`` then says what for.
+    """
+
+    n: int
+    mode: RollbackMode
+    to: int | None
+    at_ms: int
+    force: bool = False
+    undoes: int = 0
+    by: str = ""
+    why: str = ""
+
+
+class RolledBack(Entry, frozen=True, tag="rolled_back"):
+    """How a rollback ended. With ``done``, the conversation goes back with this entry.
+
+    ``failed``: nothing is changed, for the reason in ``error``. ``stuck``: some paths are changed, could
+    not be put back, and a person has to look. ``counter`` is where the conversation stands, ``note``
+    what the model is told under the number ``note_n``. ``restore_id`` names the files' part, ``windows``
+    is what it did. ``undone`` are the calls whose files are back. ``outcome`` is how the session rests
+    after this; None: as it was.
+    """
+
+    n: int
+    state: Literal["done", "failed", "stuck"]
+    counter: int = 0
+    note: str = ""
+    note_n: int = 0
+    error: str = ""
+    paths: tuple[PathEnd, ...] = ()
+    paths_more: int = 0
+    restore_id: str = ""
+    windows: tuple[TreeWindow, ...] = ()
+    undone: tuple[tuple[int, int], ...] = ()
+    kept: tuple[str, ...] = ()
+    messages_dropped: int = 0
+    outcome: dict[str, Any] | None = None
 
 
 class AuditFinding(Struct, frozen=True, omit_defaults=True, gc=False):
@@ -440,9 +618,13 @@ JournalEntry = (
     | Intended
     | Allowed
     | Probed
+    | StagedResult
+    | StagedCheck
     | Resulted
     | Late
     | Decided
+    | Requested
+    | Judged
     | Retried
     | Restarted
     | Pruned
@@ -454,6 +636,8 @@ JournalEntry = (
     | Undoing
     | Undone
     | Frozen
+    | RollingBack
+    | RolledBack
     | Audited
     | Ended
     | Booked

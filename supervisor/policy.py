@@ -11,6 +11,7 @@ from typing import Any, Literal
 import msgspec
 from msgspec import Struct
 
+from .danger_paths import glob_pattern
 from .danger_policy import DangerPolicy, danger_over
 from .errors import ErrorClass
 
@@ -170,8 +171,11 @@ class PlanningPolicy(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         idle_steps_max: steps in a row without a change of state, for an agent that can change it;
             none by default, since reading for long may be the task.
         restarts_max: how often one trajectory begins again, with a hint, before anything else.
-        restart_from: ``loop``: before the loop or the idle steps; ``task``: at the last message of
-            the user.
+        restart_from: ``loop``: before the loop or the idle steps; ``changed``: at the last checkpoint at
+            which the state changed; ``step``: before the last step; ``task``: at the last message of the
+            user; ``start``: at the first.
+        restart_mode: ``context``: only the conversation goes back; ``full``: the session's files too,
+            and what has a compensation is compensated.
         hint: what the model is told then, besides what the runtime knows.
     """
 
@@ -180,7 +184,8 @@ class PlanningPolicy(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     near_repeats_max: int | None = 30
     idle_steps_max: int | None = None
     restarts_max: int = 0
-    restart_from: Literal["loop", "task"] = "loop"
+    restart_from: Literal["loop", "changed", "step", "task", "start"] = "loop"
+    restart_mode: Literal["context", "full"] = "context"
     hint: str = ""
 
     def __post_init__(self) -> None:
@@ -253,6 +258,36 @@ class AuditPolicy(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
         _check_seconds("alert_every_s", self.alert_every_s)
 
 
+class StagingPolicy(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What a staged call may change in the working directory, and how large that may be.
+
+    Attributes:
+        tree_bytes_max: bytes of a working directory that is copied for one call.
+        paths_max: paths that one call may change.
+        bytes_max: bytes that these may hold afterwards.
+        secrets: whether a change that brings in what looks like a credential is rejected.
+        protected_paths: globs of what a staged call never changes; see `PathGlobs`.
+        check_s_max: seconds that one check of the application's own may take.
+    """
+
+    tree_bytes_max: int = 512 * 1024 * 1024
+    paths_max: int = 1000
+    bytes_max: int = 16 * 1024 * 1024
+    secrets: bool = True
+    protected_paths: tuple[str, ...] = ("**/.env", "**/.env.*", "**/.ssh/**", "**/*.pem", "**/*.key")
+    check_s_max: float = 60.0
+
+    def __post_init__(self) -> None:
+        for name in ("tree_bytes_max", "paths_max", "bytes_max"):
+            _check_least(name, getattr(self, name), 1)
+        _check_seconds("check_s_max", self.check_s_max)
+        for glob in self.protected_paths:
+            try:
+                glob_pattern(glob.removeprefix("!"))
+            except ValueError as error:
+                raise ValueError(f"protected_paths: {error}") from error
+
+
 class StoragePolicy(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What is kept when a session ends, and how long a passing fault of the store is waited out."""
 
@@ -296,6 +331,7 @@ class Policy(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     audit: AuditPolicy = AuditPolicy()
     storage: StoragePolicy = StoragePolicy()
     danger: DangerPolicy = DangerPolicy()
+    staging: StagingPolicy = StagingPolicy()
     agent: dict[str, dict[str, Section]] = {}
     tool: dict[str, dict[str, Section]] = {}
     upstream: dict[str, dict[str, Section]] = {}
@@ -316,7 +352,7 @@ CLASS_SECTIONS = tuple(
 )
 """Sections of the classes of failure."""
 
-OWN_SECTIONS = (*CLASS_SECTIONS, "danger")
+OWN_SECTIONS = (*CLASS_SECTIONS, "danger", "staging")
 """Sections that an agent or a tool may have of its own."""
 
 

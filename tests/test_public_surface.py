@@ -49,7 +49,7 @@ UKEMI = """
 Agent Budget BusinessRejected CallContext Checkpoint Classifier Completed ContentRefused ContextOverflow Dossier
 ErrorClass Failed Failure HandedOver InDoubtTimeout Inspection InvalidArgument Model ModelReply
 ModelRequest NOT_DONE NotDone Option Outcome PermissionDenied PlanningFailure Policy Prices RateLimited ResourceExhausted
-RetryPolicy Runtime RuntimeClosed SessionHandle Stopped Tool ToolBug Traits TransientError UkemiError UsageError classify
+RetryPolicy RollbackPreview RollbackReport Runtime RuntimeClosed SessionHandle Snapshots Stopped Tool ToolBug Traits TransientError UkemiError UsageError classify
 current declared_failure read_rules tool AlreadyDecided CheckpointUnknown Fenced SessionDamaged SessionExists SessionOwned
 SessionUnknown StoreError StoreFailed StoreUnusable
 """
@@ -57,7 +57,7 @@ ACTORS = """
 AlertRaised AssistantMessage AuditMismatch BreakerClosed BreakerHalfOpen BreakerOpened BudgetSoft CallFinished CallLate CallProbed CallStarted CallStuck
 CheckpointStored CompensationFinished CompensationStarted ConversationPruned DecisionTaken Event EventsDropped Message MessageReceived ModelAnswered ModelAsked
 ModelPiece ModelSuperseded NoteMessage RetryScheduled SessionCompleted SessionFrozen SessionHandedOver SessionParked SessionRestarted
-SessionResumed SessionStarted SessionStopped SessionUnwinding SessionWoken StepFacts ToolCall
+SessionResumed SessionRolledBack SessionStarted SessionStopped SessionUnwinding SessionWoken StepFacts ToolCall
 ToolMessage ToolSchema TrajectoryFellBack TrajectoryRestarted UpstreamHeld Usage UserMessage event_to_data
 """
 MODELS = """

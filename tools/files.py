@@ -94,7 +94,14 @@ def _part(text: str, offset: int, limit: int, unread: int) -> str:
     return f"{shown_part}\n[lines {offset} to {last} of {len(lines)}{more}{beyond}]"
 
 
-@tool(effect="write", safe_to_retry=True, undo="rollback", resource=_resource, timeout_s=TIMEOUT_S)
+@tool(
+    effect="write",
+    safe_to_retry=True,
+    undo="rollback",
+    resource=_resource,
+    paths="path",
+    timeout_s=TIMEOUT_S,
+)
 def write_file(path: str, text: str) -> str:
     """Write a text file into the working directory; replaces the file if it exists.
 
@@ -214,6 +221,7 @@ def _deleted(path: str) -> str | NotDone:
     danger="delete_files",
     probe=_deleted,
     resource=_resource,
+    paths="path",
     timeout_s=TIMEOUT_S,
 )
 def delete_file(path: str) -> str:
