@@ -16,7 +16,7 @@ from ..stores.base import (
     SessionOwned,
     StoreFailed,
 )
-from ..stores.decisions import Resolve
+from ..stores.decisions import Decision
 from ..stores.records import Decided
 from ..supervisor import Context
 from ..supervisor.errors import UsageError
@@ -46,13 +46,14 @@ class Inbox:
 
     # ------------------------------------------------------------ given here
 
-    async def decide(self, session_id: str, said: Resolve, by: str) -> Session | None:
+    async def decide(self, session_id: str, said: Decision, by: str) -> Session | None:
         """Store a decision, and apply it where the session is driven here or free.
 
         Returns the session where it is driven here now. The same decision twice is no error.
 
         Raises:
             AlreadyDecided: the question was decided otherwise before; says by whom and when.
+            RequestClosed: the request for approval is not open (any more).
             UsageError: no such option or question, or it ceased to fit before it was applied.
             SessionUnknown: the store has no such session.
         """
@@ -186,7 +187,8 @@ class Inbox:
         by = f" by {post.by}" if post.by else ""
         text = f"session {post.session_id}: the decision about {post.about}{by} {what}"
         services = self._services
-        if services.alerts.due(f"decision {post.session_id} {post.about}", text, ALERT_EVERY_S):
+        cause = f"decision {post.session_id} {post.about}"
+        if services.alerts.due(cause, text, ALERT_EVERY_S, post.session_id):
             at_ms = services.clock.wall_ms()
             self._log(AlertRaised(session_id=post.session_id, at_ms=at_ms, text=text))
 

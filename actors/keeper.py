@@ -4,7 +4,7 @@ store for people's decisions.
 What is due is found in the store, so a restart forgets nothing.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import anyio
 from msgspec import Struct
@@ -27,6 +27,9 @@ ADOPTED_MAX = 1000
 
 ASK_S = 1.0
 """Seconds between two questions to the store which decisions wait."""
+
+TELL_EVERY_S = 30.0
+"""Seconds between two looks for requests that people could not be told of."""
 
 ADOPTED_AT_ONCE = 64
 """Sessions taken over side by side: their claims share a commit."""
@@ -53,6 +56,7 @@ class Keeper:
     Args:
         raise_alert: told what somebody should look at.
         adopts: False leaves alone what others have left behind.
+        tells: whether people are told of requests from here.
     """
 
     def __init__(
@@ -66,6 +70,7 @@ class Keeper:
         steady: SteadyWall,
         *,
         adopts: bool = True,
+        tells: bool = False,
     ) -> None:
         self._store = store
         self._clock = clock
@@ -74,6 +79,9 @@ class Keeper:
         self._inbox = inbox
         self._raise_alert = raise_alert
         self._adopts = adopts
+        self._tells = tells
+        self._tell_at = 0.0
+        self._told_up_to: str | None = None
         self._refused: set[str] = set()
         self._steady = steady
         self._parked_here: set[str] = set()
@@ -109,6 +117,29 @@ class Keeper:
                 self._raise_alert(f"the lease could not be renewed: {error}")
             await self._wake_due(ctx)
             await self._look_after()
+            await self._have_told()
+
+    async def _have_told(self) -> None:
+        """Wake parked sessions with a request that people could not be told of; they try again."""
+        now = self._clock.now()
+        if not self._tells or now < self._tell_at:
+            return
+        self._tell_at = now + TELL_EVERY_S
+        query = HeadQuery(status=PARKED, asking="untold", after=self._told_up_to, limit=ADOPTED_MAX)
+        try:
+            heads = await self._store.heads(query)
+        except StoreError as error:
+            self._raise_alert(f"requests nobody was told of could not be looked for: {error}")
+            return
+        # Those that fail again and again must not keep the others from being told.
+        self._told_up_to = heads[-1].session_id if len(heads) == ADOPTED_MAX else None
+        known = self._sessions.agents
+        ids = [
+            head.session_id
+            for head in heads
+            if head.facts.agent in known and self._is_ours(head.session_id)
+        ]
+        await self._wake_all([each for each in ids if each not in self._sessions.active], "tell")
 
     async def take_decisions(self) -> None:
         """Have the decisions applied that wait for sessions of this runtime, or of nobody."""
@@ -122,10 +153,12 @@ class Keeper:
 
     # ------------------------------------------------------------ parked sessions
 
-    def expect(self, session_id: str, due_at_ms: int) -> None:
+    def expect(self, session_id: str, due_at_ms: int | None) -> None:
         """A session was parked here: look for it no later than when it is due."""
         if not self._adopts:
             self._parked_here.add(session_id)
+        if due_at_ms is None:
+            return  # only a person can wake it
         left_s = self._steady.left_s(due_at_ms)
         if self._ctx is not None and left_s < self._ownership.lease_s:
             self._ctx.after(max(0.0, left_s), Look())
@@ -150,13 +183,16 @@ class Keeper:
         except StoreError as error:
             self._raise_alert(f"parked sessions could not be looked for: {error}")
             return
-        for start in range(0, len(due), ADOPTED_AT_ONCE):
-            async with anyio.create_task_group() as group:
-                for session_id in due[start : start + ADOPTED_AT_ONCE]:
-                    self._parked_here.discard(session_id)
-                    group.start_soon(self._adopt_one, session_id, frozenset[str](), list[str]())
+        await self._wake_all(due, "due")
         if later_ms:
             ctx.after(max(0.0, self._steady.left_s(min(later_ms))), Look())
+
+    async def _wake_all(self, ids: Sequence[str], by: str) -> None:
+        for start in range(0, len(ids), ADOPTED_AT_ONCE):
+            async with anyio.create_task_group() as group:
+                for session_id in ids[start : start + ADOPTED_AT_ONCE]:
+                    self._parked_here.discard(session_id)
+                    group.start_soon(self._adopt_one, session_id, frozenset[str](), list[str](), by)
 
     def _soon(self, now_ms: int) -> HeadQuery:
         before_ms = now_ms + int(self._ownership.lease_s * 1000)
@@ -211,9 +247,11 @@ class Keeper:
             if ours and session_id not in self._sessions.active:
                 await self._adopt_one(session_id, frozenset(), [])
 
-    async def _adopt_one(self, session_id: str, dead: frozenset[str], adopted: list[str]) -> None:
+    async def _adopt_one(
+        self, session_id: str, dead: frozenset[str], adopted: list[str], by: str = "due"
+    ) -> None:
         try:
-            await self._sessions.resume(session_id, dead)
+            await self._sessions.resume(session_id, dead, by=by)
             adopted.append(session_id)
         except SessionOwned:
             return  # somebody else was faster

@@ -21,8 +21,10 @@ def parks(session: Session, delay_s: float) -> bool:
     return limit_s is not None and delay_s > limit_s and session.facts.parent is None
 
 
-async def park(session: Session, due_at_ms: int) -> None:
+async def park(session: Session, due_at_ms: int | None) -> None:
     """Store that the session waits until then; nothing of it is needed in memory any more.
+
+    Without a time it waits for a person.
 
     Raises:
         StoreError: it could not be stored.

@@ -124,7 +124,7 @@ class Pool:
         if not session.parked:
             await self._tidy(session)
         self._retire(session)
-        if session.parked and session.facts.due_at_ms is not None:
+        if session.parked:
             self._services.parked(session.id, session.facts.due_at_ms)
 
     async def _recover(self, session: Session) -> None:
@@ -189,7 +189,7 @@ class Pool:
             return
         agent = session.installed.name
         text = f"agent {agent}: sessions die: {describe(reason)} (first: session {session_id})"
-        if self._services.alerts.due(f"restarts {agent}", text, ALERT_EVERY_S):
+        if self._services.alerts.due(f"restarts {agent}", text, ALERT_EVERY_S, session_id):
             session.emit(AlertRaised(session_id=session_id, at_ms=session.now_ms(), text=text))
         self.start_aside(f"{session_id}!", partial(self._bury, session, reason))
 

@@ -2,7 +2,7 @@
 
 import msgspec
 
-from ..stores.records import ToolCall
+from ..stores.records import Requested, ToolCall
 from ..supervisor.errors import ErrorClass, InvalidArgument
 from ..supervisor.failure import Failure, Traits
 from ..supervisor.policy import Policy
@@ -24,6 +24,7 @@ from .ends import (
     replayed,
     traits_of,
 )
+from .judging import gate
 from .ledger import CallEntry, CallId
 from .session import Session
 from .state import Wait
@@ -37,8 +38,8 @@ class Preparing:
     def __init__(self, session: Session) -> None:
         self._session = session
 
-    def prepare(self, asked: Asked) -> Prepared | Ended:
-        """Return the call ready to run, or its result where it must not run."""
+    def prepare(self, asked: Asked) -> Prepared | Ended | Requested:
+        """Return the call ready to run, its result where it must not, or what a person is asked."""
         intent = self._session.state.ledger.open.get(asked.id)
         if intent is not None and intent.late is not None:
             return came_back(intent, intent.late)
@@ -94,13 +95,33 @@ class Preparing:
         attempts = intent.attempts if intent else 1
         return interrupted(named, safe=safe, still_running=began, attempts=attempts)
 
-    def _waited(self, asked: Asked, wait: Wait) -> Prepared | Ended:
+    def question(self, asked: Asked) -> Requested | None:
+        """Return what a person is to be asked about a call that has not begun, ahead of its turn."""
+        state, toolbox = self._session.state, self._session.installed.toolbox
+        call = asked.call
+        if call.name not in toolbox or call.problem is not None:
+            return None
+        if asked.id in state.ledger.open or asked.id in state.waits or not asked.ledgered:
+            return None
+        tool = toolbox.get(call.name)
+        try:
+            arguments = tool.check(call.arguments)
+        except InvalidArgument:
+            return None
+        if self._closed(asked, tool, arguments, self._named(tool, call.arguments)) is not None:
+            return None
+        found = gate(self._session, asked, tool)
+        return found if isinstance(found, Requested) else None
+
+    def _waited(self, asked: Asked, wait: Wait) -> Prepared | Ended | Requested:
         """Make the next attempt of a call whose last one may be repeated."""
         intent = self._session.state.ledger.open.get(asked.id)
         if not wait.ready:
             why = "the user has spoken; call again if it is still needed"
             return given_up(wait, why, intent)
         fresh = self._fresh(asked)
+        if isinstance(fresh, Requested):
+            return fresh
         if isinstance(fresh, Ended):
             return doubtful_still(fresh, wait, intent) if wait.doubtful else fresh
         return msgspec.structs.replace(
@@ -109,7 +130,7 @@ class Preparing:
 
     # ------------------------------------------------------------ a call nobody began
 
-    def _fresh(self, asked: Asked) -> Prepared | Ended:
+    def _fresh(self, asked: Asked) -> Prepared | Ended | Requested:
         session = self._session
         call = asked.call
         try:
@@ -120,9 +141,9 @@ class Preparing:
         except InvalidArgument as error:
             return self._refused(asked, error)
         named = self._named(tool, call.arguments)
-        closed = self._closed(asked, tool, arguments, named)
-        if closed is not None:
-            return closed
+        stopped = self._closed(asked, tool, arguments, named) or gate(session, asked, tool)
+        if stopped is not None:
+            return stopped
         keyed = tool.marks.accepts_key
         return Prepared(
             n=asked.n,

@@ -54,17 +54,23 @@ Counts = Mapping[str, tuple[int, int]]
 
 
 def facts_of(state: SessionState) -> str:
-    """Return what must be known whatever is left out: doubts, and what was refused for good."""
+    """Return what must be known whatever is left out: doubts, open requests, and what was refused
+    for good."""
     doubts = [
         f"- call {n}.{index} {entry.tool}({_line(entry.arguments)}): effect unknown, a person has "
         "been asked; do not repeat it"
         for (n, index), entry in state.in_doubt.items()
     ]
+    asked = [
+        f"- call {n}.{index} {known.asked.tool}({_line(known.asked.arguments)}): waits for a person's "
+        "approval"
+        for (n, index), known in state.approvals.open.items()
+    ]
     refused = [f"- {name}: closed since a call was refused for good" for name in state.closed]
     last = state.refusal
     if state.concluding and last is not None:
         refused.append(f"- {last.tool}({_line(last.arguments)}): {_line(last.content)}")
-    lines = [*_newest(doubts), *_newest(refused)]
+    lines = [*_newest(doubts), *_newest(asked), *_newest(refused)]
     return "\n".join(["On record:", *lines]) if lines else ""
 
 

@@ -4,6 +4,8 @@ A tagged union of plain data, as the entries are; new fields have defaults. A st
 and looks at none of it.
 """
 
+from typing import Literal
+
 import msgspec
 from msgspec import Struct
 
@@ -21,8 +23,22 @@ class Resolve(Struct, frozen=True, omit_defaults=True, tag_field="decide", tag="
     args: str | None = None
 
 
-Decision = Resolve
-"""Every kind of decision."""
+class Decide(Struct, frozen=True, omit_defaults=True, tag_field="decide", tag="approval", gc=False):
+    """The answer to a request for approval: may this call run?
+
+    ``call`` and ``number`` name the request: the call, and how often it was asked about. ``args`` is
+    the text of a JSON object, other arguments under which it may run; ``result`` is a remark.
+    """
+
+    option: Literal["approve", "deny"]
+    call: tuple[int, int] | None = None
+    number: int = 1
+    result: str | None = None
+    args: str | None = None
+
+
+Decision = Resolve | Decide
+"""Every kind of decision. All say in ``option`` what was decided, and about which ``call``."""
 
 _encoder = msgspec.msgpack.Encoder()
 _decoder = msgspec.msgpack.Decoder(Decision)
