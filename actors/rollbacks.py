@@ -1,5 +1,7 @@
 """Rollbacks as callers ask for them: looked at beforehand, begun, and waited for."""
 
+from collections.abc import Generator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
 
 import anyio
@@ -8,8 +10,10 @@ from ..stores.base import CheckpointUnknown, StoredSession, StoreFailed
 from ..stores.records import PathEnd, RollbackMode, RollingBack
 from ..stores.workspace import Plan, Window, Workspace
 from ..supervisor.errors import UsageError
+from .agent import Agent, InstalledAgent
 from .inspection import entries_of, fold
 from .marks import Marks
+from .model import ModelReply, ModelRequest
 from .pruning import Fits, plan_cut
 from .rollback import (
     MODES,
@@ -28,7 +32,7 @@ from .rolling_files import plan_files
 from .services import Services
 from .session import Session
 from .sessions import Change, Sessions
-from .state import Rolled, SessionState
+from .state import UNFINISHED, Rolled, SessionState
 from .summaries import facts_of
 from .toolbox import marks_in
 from .wording import encodable
@@ -71,7 +75,8 @@ class Rollbacks:
             found.append((session, entry))
             return Change([entry], reopens=True)
 
-        await self._sessions.change(session_id, make, by="rollback")
+        with await self._stand_in(session_id, mode, undo=undo):
+            await self._sessions.change(session_id, make, by="rollback")
         session, began = found[0]
         await done.wait()
         ended = session.rolled.get(began.n)
@@ -82,6 +87,26 @@ class Rollbacks:
         if session.rests:
             await session.retired.wait()
         return session, report_of(session_id, began, ended)
+
+    async def _stand_in(
+        self, session_id: str, mode: RollbackMode, *, undo: bool
+    ) -> AbstractContextManager[None]:
+        """Let a session of an agent that is unknown here be rolled back all the same.
+
+        Raises:
+            UsageError: it would go on after that, for which its agent is needed.
+        """
+        head = await self._services.store.head(session_id)
+        agent, sessions = head.facts.agent, self._sessions
+        if agent in sessions.agents:
+            return nullcontext()
+        rests = mode in WITH_CONVERSATION and not undo
+        if head.status in UNFINISHED and not rests:
+            raise UsageError(
+                f"session {session_id} is unfinished and goes on after that, for which agent {agent!r} "
+                "is needed: give agents=[...], or --module on the command line"
+            )
+        return _standing_in(sessions, session_id, agent)
 
     def _entry(
         self,
@@ -223,6 +248,22 @@ class Rollbacks:
         if agent not in self._sessions.agents:
             return None
         return marks_in(self._sessions.installed(agent).toolbox, tool)
+
+
+class _NoModel:
+    """The model of a stand-in: nobody asks it."""
+
+    async def complete(self, request: ModelRequest, /) -> ModelReply:
+        raise UsageError(f"session {request.session_id} has no agent here, so no model either")
+
+
+@contextmanager
+def _standing_in(sessions: Sessions, session_id: str, agent: str) -> Generator[None]:
+    sessions.stand_ins[session_id] = InstalledAgent(Agent(agent, model=_NoModel()), {})
+    try:
+        yield
+    finally:
+        del sessions.stand_ins[session_id]
 
 
 def _undo_plan(space: Workspace, rolled: Rolled, *, force: bool) -> Plan:

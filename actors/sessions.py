@@ -62,6 +62,8 @@ class Sessions:
         self.active = pool.active
         self._locks: dict[str, tuple[anyio.Lock, int]] = {}
         self.strays: set[str] = set()
+        self.stand_ins: dict[str, InstalledAgent] = {}
+        """Agents without tools, by session: for what needs none, where its own agent is unknown."""
 
     @property
     def agents(self) -> frozenset[str]:
@@ -277,7 +279,7 @@ class Sessions:
     async def _load(self, session_id: str, dead: frozenset[str], by: str = "due") -> Session:
         services = self._services
         head = await services.store.head(session_id)
-        installed = self.installed(head.facts.agent)
+        installed = self.stand_ins.get(session_id) or self.installed(head.facts.agent)
         if head.owner is not None and owner_is_dead(head.owner):
             dead |= {head.owner}  # its lease may last; it cannot come back
         if head.facts.parent is not None:

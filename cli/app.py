@@ -28,6 +28,7 @@ from .output import Output, OutputGone
 from .policy_arguments import call_given, danger_given, error_given
 from .reading import log, sessions, show
 from .resolve import ResolveRequest, resolve, this_user
+from .rollback import RollbackRequest, roll_back
 from .stored import default_store
 from .terminal import is_tty, terminal_of
 
@@ -111,6 +112,8 @@ def _command(options: argparse.Namespace, out: Output) -> Command:
             return partial(resume, out, _resume_request(options))
         case "resolve":
             return partial(resolve, out, _resolve_request(options))
+        case "rollback":
+            return partial(roll_back, out, _rollback_request(options))
         case "handovers":
             return _handovers_command(options, out)
         case "sessions":
@@ -212,6 +215,20 @@ def _resolve_request(options: argparse.Namespace) -> ResolveRequest:
         by=this_user() if options.by is None else options.by,
         store=options.store,
         wait_s=options.wait,
+    )
+
+
+def _rollback_request(options: argparse.Namespace) -> RollbackRequest:
+    return RollbackRequest(
+        session_id=options.id,
+        to=options.to,
+        mode=options.mode,
+        dry_run=options.dry_run,
+        force=options.force,
+        undo=options.undo,
+        by=this_user() if options.by is None else options.by,
+        store=options.store,
+        module=options.module,
     )
 
 

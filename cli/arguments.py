@@ -10,6 +10,7 @@ import msgspec
 from ..actors.budget import LIMITS, Budget
 from ..actors.naming import ON_FAILURE
 from ..actors.resolving import OPTIONS
+from ..actors.rollback import MODES
 from ..stores.records import SessionStatus
 from ..supervisor.errors import UsageError
 from .policy_arguments import add_classify, add_policy
@@ -44,6 +45,7 @@ def make_parser(version: str, default_store: str) -> Parser:
     _add_resume(commands, common)
     _add_resolve(commands, common)
     _add_handovers(commands, common)
+    _add_rollback(commands, common)
     _add_sessions(commands, common)
     _add_show(commands, common)
     _add_log(commands, common)
@@ -179,6 +181,35 @@ def _add_handovers(commands: Any, common: Parser) -> None:
     )
     command.add_argument("id", metavar="ID", nargs="?", help="only this one, whole")
     command.add_argument("--limit", metavar="N", type=int, default=100, help="at most (100)")
+
+
+def _add_rollback(commands: Any, common: Parser) -> None:
+    command = _add(
+        commands,
+        "rollback",
+        common,
+        "take a session back to a checkpoint: its files, its conversation, or both",
+        "full: both. soft: files. context: the conversation. prune: sum up what it has up to there.\n"
+        "Only what the session itself changed goes back; what others changed as well is left and named.\n"
+        "After full and context it rests, and goes on with: ukemi resume MODULE ID --say TEXT",
+    )
+    command.add_argument("id", metavar="ID", help="the session")
+    target = command.add_mutually_exclusive_group()
+    target.add_argument("--to", metavar="N", type=int, help="the checkpoint; 0 is the beginning")
+    target.add_argument("--undo", action="store_true", help="take the last rollback back")
+    command.add_argument("--mode", choices=MODES, default="full", help="what goes back (full)")
+    command.add_argument(
+        "--dry-run", action="store_true", help="say what it would do, and change nothing"
+    )
+    command.add_argument(
+        "--force", action="store_true", help="also where others changed a path of the session's"
+    )
+    command.add_argument(
+        "--module",
+        metavar="MODULE",
+        help="where its agent is defined; needed to compensate, or where it goes on by itself",
+    )
+    command.add_argument("--by", metavar="NAME", help="who asks (the user of this process)")
 
 
 def _add_policy_and_model(command: Parser) -> None:

@@ -520,7 +520,7 @@ class PathEnd(Struct, frozen=True, omit_defaults=True, gc=False):
     detail: str = ""
 
 
-class RollingBack(Entry, frozen=True, tag="rollback"):
+class RollingBack(Entry, frozen=True, tag="back"):
     """The session is rolled back, before anything else: ``n`` names it.
 
     ``to`` is the checkpoint; None where a prune may take all but the newest. ``force``: also where
@@ -538,7 +538,7 @@ class RollingBack(Entry, frozen=True, tag="rollback"):
     why: str = ""
 
 
-class RolledBack(Entry, frozen=True, tag="rolled_back"):
+class RolledBack(Entry, frozen=True, tag="backed"):
     """How a rollback ended. With ``done``, the conversation goes back with this entry.
 
     ``failed``: nothing is changed, for the reason in ``error``. ``stuck``: some paths are changed, could

@@ -1,0 +1,67 @@
+"""`ukemi rollback`: a session of the store is taken back, or it is said what that would do."""
+
+import msgspec
+from msgspec import Struct
+
+from ..actors.rollback import RollbackPreview, RollbackReport
+from ..actors.runtime import Runtime
+from ..stores.records import RollbackMode
+from .errors import DONE, NOT_DONE, ExitStatus
+from .loading import load_agents
+from .output import Output
+from .rollback_words import preview_lines, report_lines
+from .stored import existing_store
+
+
+class RollbackRequest(Struct, frozen=True, kw_only=True):
+    """What ``ukemi rollback`` was asked for."""
+
+    session_id: str
+    to: int | None
+    mode: RollbackMode
+    dry_run: bool
+    force: bool
+    undo: bool
+    by: str
+    store: str
+    module: str | None = None
+
+
+async def roll_back(out: Output, request: RollbackRequest) -> ExitStatus:
+    """Roll a session back; the status is 1 where it was not done, or not all of it.
+
+    Raises:
+        CannotRead: there is no such store.
+        SessionOwned: a living process drives the session.
+        UsageError: no such target, or nothing that can be taken back.
+    """
+    agents = load_agents(request.module) if request.module is not None else []
+    store = await existing_store(request.store)
+    async with Runtime(store, agents=agents, adopt=False) as runtime:
+        session = runtime.session(request.session_id)
+        to, mode, force, undo = request.to, request.mode, request.force, request.undo
+        if request.dry_run:
+            preview = await session.rollback(to, mode, dry_run=True, force=force, undo=undo)
+            _show_preview(out, preview)
+            return DONE
+        report = await session.rollback(to, mode, force=force, undo=undo, by=request.by)
+    _show_report(out, report)
+    return DONE if report.clean else NOT_DONE
+
+
+def _show_preview(out: Output, preview: RollbackPreview) -> None:
+    if out.as_json:
+        out.data(msgspec.to_builtins(preview) | {"clean": preview.clean})
+        return
+    for line in preview_lines(preview):
+        out.text(line)
+
+
+def _show_report(out: Output, report: RollbackReport) -> None:
+    if out.as_json:
+        out.data(msgspec.to_builtins(report) | {"clean": report.clean})
+        return
+    for line in report_lines(report):
+        out.text(line)
+    if report.state == "done" and report.mode in ("full", "context") and not report.undoes:
+        out.note(f'go on with: ukemi resume MODULE {report.session_id} --say "..."', "grey")
