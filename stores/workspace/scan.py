@@ -139,6 +139,10 @@ class Scanner:
             if self._seen is not None and self._unsaved:
                 self._save(self._seen)
 
+    def forget(self) -> None:
+        """Keep nothing of what is known: the tree is about to be gone."""
+        self._objects.forget_seen(self._place)
+
     def _attempt(self, only: Only | None, pause: Callable[[], None]) -> Snapshot | None:
         """Take a snapshot; None if contents that were relied on are gone."""
         seen = self._known()

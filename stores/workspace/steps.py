@@ -30,7 +30,7 @@ from .plans import Step
 Did = Literal["restored", "deleted", "as wanted", "changed meanwhile", "failed", "not tried"]
 """What became of a step; only the first two changed anything."""
 
-WRITERS = 8
+WRITERS = 4
 GROUP = 256
 _OPEN = 0o700
 # The folder above is missing, no folder, or a link.

@@ -108,6 +108,8 @@ class Scene:
         (root / "closed").chmod(0o500)
 
     def lay_out(self) -> None:
+        if (self.root / "closed").is_dir():
+            (self.root / "closed").chmod(0o700)
         shutil.rmtree(self._folder / "now", ignore_errors=True)
         shutil.copytree(self._folder / "kept", self._folder / "now", symlinks=True)
 
