@@ -33,7 +33,7 @@ SAID: str = SF_01["final_text"]
 
 async def test_SF_01_what_was_never_made_is_no_success(store: MemoryStore, tmp_path: Path) -> None:
     (tmp_path / "data.csv").write_text("a,b,c\n" * 120)
-    script: Script = [call("shell", command="python-that-is-not-there make.py"), SAID, SAID]
+    script: Script = [call("shell", command="grep -q columns make.py"), SAID, SAID]
     of = agent(script, [shell, write_file])
     async with Runtime(store, agents=[of]) as runtime:
         outcome = await run_one(runtime, of, session_id="s-1", working_directory=str(tmp_path))

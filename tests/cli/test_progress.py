@@ -17,6 +17,7 @@ from ukemi.actors.events import (
     CallProbed,
     CallStarted,
     CallStuck,
+    ChangeDecided,
     CheckpointStored,
     CompensationFinished,
     CompensationStarted,
@@ -100,6 +101,14 @@ WORDS: list[tuple[Event, str | None]] = [
         CallProbed(session_id=S, n=2, index=0, tool="t", answer="not_done"),
         "t (2.0) probed: not done",
     ),
+    (
+        ChangeDecided(session_id=S, n=2, index=0, tool="t", verdict="committed", paths=("a", "b")),
+        "t (2.0) committed, 2 paths",
+    ),
+    (
+        ChangeDecided(session_id=S, n=2, index=0, tool="t", verdict="rejected", why="too large"),
+        "t (2.0) rejected: too large",
+    ),
     (CheckpointStored(session_id=S, counter=5), "checkpoint 5 stored"),
     (RETRY, "stock: transient, again in 1.0 s"),
     (
@@ -115,6 +124,10 @@ WORDS: list[tuple[Event, str | None]] = [
     (BreakerHalfOpen(session_id=S, upstream="shop"), "shop is tried again"),
     (BreakerClosed(session_id=S, upstream="shop"), "shop answers again"),
     (SessionCompleted(session_id=S, outcome=Completed("done")), "completed"),
+    (
+        SessionCompleted(session_id=S, outcome=Completed("I sent it.", ("I sent it.",))),
+        "completed; unverified: I sent it.",
+    ),
     (
         SessionHandedOver(session_id=S, outcome=HandedOver("bug", DOSSIER, "a fault")),
         "handed over to a person (bug): a fault",
