@@ -17,7 +17,6 @@ from ukemi.actors.events import (
     CallProbed,
     CallStarted,
     CallStuck,
-    ChangeDecided,
     CheckpointStored,
     CompensationFinished,
     CompensationStarted,
@@ -100,14 +99,6 @@ WORDS: list[tuple[Event, str | None]] = [
     (
         CallProbed(session_id=S, n=2, index=0, tool="t", answer="not_done"),
         "t (2.0) probed: not done",
-    ),
-    (
-        ChangeDecided(session_id=S, n=2, index=0, tool="t", verdict="committed", paths=("a", "b")),
-        "t (2.0) committed, 2 paths",
-    ),
-    (
-        ChangeDecided(session_id=S, n=2, index=0, tool="t", verdict="rejected", why="too large"),
-        "t (2.0) rejected: too large",
     ),
     (CheckpointStored(session_id=S, counter=5), "checkpoint 5 stored"),
     (RETRY, "stock: transient, again in 1.0 s"),
