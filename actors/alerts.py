@@ -12,16 +12,19 @@ class Alerts:
     """Alerts of one runtime.
 
     Args:
-        keep: given the text of each alert that is told.
+        keep: given the text of each alert that is told, and the session it is about.
     """
 
-    def __init__(self, clock: Clock, keep: Callable[[str], None]) -> None:
+    def __init__(self, clock: Clock, keep: Callable[[str, str], None]) -> None:
         self._clock = clock
         self._keep = keep
         self._told_at: dict[str, float] = {}
 
-    def due(self, cause: str, text: str, every_s: float) -> bool:
-        """Tell whether an alert about this cause is to be told now; it counts as told then."""
+    def due(self, cause: str, text: str, every_s: float, session_id: str = "") -> bool:
+        """Tell whether an alert about this cause is to be told now; it counts as told then.
+
+        Whoever stores what has led to it does that afterwards: then the alert is durable no later.
+        """
         now = self._clock.now()
         told_at = self._told_at.get(cause)
         if told_at is not None and now - told_at < every_s:
@@ -30,5 +33,5 @@ class Alerts:
         while len(self._told_at) >= CAUSES_MAX:
             del self._told_at[next(iter(self._told_at))]
         self._told_at[cause] = now
-        self._keep(text)
+        self._keep(text, session_id)
         return True

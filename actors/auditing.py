@@ -150,7 +150,7 @@ class Auditing:
         session = self._session
         about = f"agent {session.installed.name}"
         text = f"{about} claims what did not happen: {lines[0]} (first met by session {session.id})"
-        if session.services.alerts.due(f"mismatch {about}", text, every_s):
+        if session.services.alerts.due(f"mismatch {about}", text, every_s, session.id):
             session.emit(AlertRaised(session_id=session.id, at_ms=session.now_ms(), text=text))
 
 

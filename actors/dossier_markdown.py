@@ -29,7 +29,7 @@ def markdown_of(
     """
     lines = [f"# {_line(session_id)}: {outcome.reason.replace('_', ' ')}", ""]
     lines += [
-        f"A session of agent {_line(agent)} needs a person. {_line(outcome.detail)}".rstrip(),
+        f"A session of agent {_line(agent)} needs a person: {_line(outcome.detail) or 'see below'}.",
         "",
     ]
     if task:

@@ -118,6 +118,24 @@ class CallProbed(_Event, frozen=True, tag="call.probed"):
     answer: Literal["done", "not_done", "unclear"]
 
 
+StagingVerdict = Literal["committed", "rejected", "conflict", "discarded"]
+"""What became of a staged change: a check rejected it, others changed the same files, or it was given up."""
+
+
+class ChangeDecided(_Event, frozen=True, tag="change.decided"):
+    """What a staged call would change was committed, or was not; ``why`` it was not.
+
+    ``paths`` are the first of those it changed; empty for a tool with a ``commit`` function.
+    """
+
+    n: int
+    index: int
+    tool: str
+    verdict: StagingVerdict
+    why: str = ""
+    paths: tuple[str, ...] = ()
+
+
 class CallLate(_Event, frozen=True, tag="call.late"):
     """How a call in doubt ended after all."""
 
@@ -339,9 +357,10 @@ class BudgetSoft(_Event, frozen=True, tag="budget.soft"):
 
 
 class AlertRaised(_Event, frozen=True, tag="alert.raised"):
-    """Somebody should look."""
+    """Somebody should look. ``name`` is given to a hook: the same where it is told again."""
 
     text: str
+    name: str = ""
     level = "error"
 
 
@@ -391,6 +410,7 @@ Event = (
     | CallStuck
     | CallLate
     | CallProbed
+    | ChangeDecided
     | DecisionTaken
     | ApprovalRequested
     | ApprovalDecided

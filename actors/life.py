@@ -234,7 +234,7 @@ class Life:
         failure = trouble.failure
         said = f": {failure.message[:200]}" if failure and failure.message else ""
         text = f"{alert.about}: {trouble.detail}{said} (first met by session {session.id})"
-        if session.services.alerts.due(f"{trouble.reason} {alert.about}", text, alert.every_s):
+        if session.services.alerts.due(f"{trouble.reason} {alert.about}", text, alert.every_s, session.id):
             session.emit(AlertRaised(session_id=session.id, at_ms=session.now_ms(), text=text))
 
     def _as_it_was(self) -> Outcome:

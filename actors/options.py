@@ -23,7 +23,7 @@ MESSAGE = "result: the message"
 MEND: dict[Reason, str] = {
     "permission": "grant the right or mend the setting",
     "restarts": "mend the fault named here",
-    "bug": "mend the tool",
+    "bug": "mend the fault named here",
     "unknown": "find out what the error means",
     "in_doubt": "read what was found out",
 }
@@ -59,15 +59,12 @@ def _on_doubts(state: SessionState) -> Iterator[Option]:
 
 def _on_doubt(session_id: str, call: CallId, entry: CallEntry) -> Iterator[Option]:
     name = f"call {call[0]}.{call[1]} {entry.tool}"
-    first = f"find out whether {name}, which is in doubt, took effect;"
-    yield _option(session_id, "done", f"{first} it did: say so", call, RESULT)
-    yield _option(
-        session_id, "not_done", f"{first} it did not: say so, it may be called again", call
-    )
-    yield _option(session_id, "retry", f"{first} it did not: run it again", call)
-    yield _option(
-        session_id, "retry", f"{first} it did not: run it with other arguments", call, ARGS
-    )
+    did = f"you have found that {name}, which is in doubt, did take effect: say so"
+    not_done = f"you have found that {name} did not take effect"
+    yield _option(session_id, "done", did, call, RESULT)
+    yield _option(session_id, "not_done", f"{not_done}: say so; it may be called again", call)
+    yield _option(session_id, "retry", f"{not_done}: run it again", call)
+    yield _option(session_id, "retry", f"{not_done}: run it with other arguments", call, ARGS)
     yield _option(session_id, "abandon", f"leave {name} in doubt, and let nobody try again", call)
 
 
@@ -83,16 +80,17 @@ def _on_undo(session_id: str, undo: Undo) -> Iterator[Option]:
     call = (undo.step.n, undo.step.index)
     how = "failed" if undo.state == "failed" else "is in doubt"
     name = f"call {call[0]}.{call[1]} {undo.step.tool}"
-    first = f"look after the compensation of {name}, which {how};"
-    yield _option(session_id, "compensated", f"{first} it is undone: say so", call)
-    yield _option(session_id, "compensate", f"{first} it is not: try again", call)
+    found = f"you have found that {name}, whose compensation {how},"
+    yield _option(session_id, "compensated", f"{found} is undone: say so", call)
+    yield _option(session_id, "compensate", f"{found} is not undone: try that again", call)
     yield _option(session_id, "abandon", f"leave the effect of {name} as it is", call)
 
 
 def _on_session(state: SessionState, reason: Reason) -> Iterator[Option]:
     session_id = state.session_id
-    if reason in MEND and not state.in_doubt:
-        what = f"{MEND[reason]}, then have the agent try the failed step again"
+    before = mend(state, reason)
+    if before is not None and not state.in_doubt:
+        what = f"{before}, then have the agent try the failed step again"
         yield _option(session_id, "retry", what)
         yield _option(session_id, "retry", f"{what}, with other arguments", None, ARGS)
     elif reason == "budget":
@@ -101,6 +99,13 @@ def _on_session(state: SessionState, reason: Reason) -> Iterator[Option]:
     what = beside if state.in_doubt else GO_ON.get(reason, "go on with a message")
     yield _option(session_id, "go_on", what, None, MESSAGE)
     yield _option(session_id, "cancel", "give the session up; what is in effect stays")
+
+
+def mend(state: SessionState, reason: Reason) -> str | None:
+    """Return what comes before a retry of the failed step; None: it is not to be tried again."""
+    if reason == "blocked" and not state.concluding:
+        return "wait until the other side answers again"  # nothing was refused for good
+    return MEND.get(reason)
 
 
 def _new_session(state: SessionState) -> Option:

@@ -8,6 +8,8 @@ from collections.abc import Awaitable, Callable, Iterable
 from functools import partial
 
 import anyio
+import msgspec
+from anyio import to_thread
 
 from ..stores.base import Fenced, StoreError, StoreFailed
 from ..supervisor import (
@@ -28,8 +30,10 @@ from ..supervisor.exits import ExitReason
 from ..supervisor.policy import RestartPolicy
 from .accounts import Book
 from .dossier import Trouble
+from .dossier_file import place_of, write_dossier
 from .events import AlertRaised, CallStuck, SessionRestarted
 from .life import Life
+from .outcome import HandedOver
 from .retention import ROWS_MIN, retain
 from .services import Services
 from .session import Session
@@ -207,11 +211,30 @@ class Pool:
                 outcome = await life.unwind(session.handed_over(trouble))
                 await session.end(outcome).wait()
         except Exception as error:  # noqa: BLE001 - whatever fails here, the outcome is told
-            unsaved = session.unsaved_text(error)
-            outcome = session.handed_over(trouble, unsaved=unsaved)
+            outcome = await self._put_aside(session, session.unstored(trouble, error))
             session.journal.abandon(StoreFailed(f"session {session.id}: {error}"))
         session.announce(outcome)
         self._retire(session)
+
+    async def _put_aside(self, session: Session, outcome: HandedOver) -> HandedOver:
+        """Write a handover that the store does not take beside it, and say where; tell of it anyhow."""
+        where = "it is in no file"
+        if self._services.store_file is not None:
+            place = place_of(self._services.store_file, session.id)
+            dossier = msgspec.structs.replace(outcome.dossier, file=str(place))
+            named = msgspec.structs.replace(outcome, dossier=dossier)
+            facts = session.facts
+            write = partial(write_dossier, place, session.id, facts.agent, facts.title, named)
+            try:
+                await to_thread.run_sync(write)
+            except OSError as error:
+                where = f"it could not be written to {place}: {error}"
+            else:
+                outcome, where = named, f"it is in {place}"
+        text = f"session {session.id}: the store does not take its dossier; {where}"
+        if self._services.alerts.due(f"unstored {session.id}", text, ALERT_EVERY_S, session.id):
+            session.emit(AlertRaised(session_id=session.id, at_ms=session.now_ms(), text=text))
+        return outcome
 
     # ------------------------------------------------------------ waiting for parked ones
 

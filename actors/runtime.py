@@ -77,13 +77,18 @@ from .secrets import Mask
 from .services import OnApproval, Services
 from .session import Session
 from .sessions import Sessions, each_head
+from .staging_checks import Check, check_checks
 from .steady import SteadyWall
+from .teller import OnAlert, Teller
 from .text import exact
 from .threads import LateOutcome, RunningThread, Threads
 from .upstreams import Upstreams
 from .workspaces import Snapshots, Workspaces, settings_of
 
 _log = structlog.get_logger("ukemi")
+
+TELL_S_MAX = 5.0
+"""Seconds that leaving waits for alerts to be told; what is not is told by the next runtime."""
 
 
 class Runtime:
@@ -108,10 +113,15 @@ class Runtime:
         on_approval: an async function that tells people of a request, by chat, mail or a web page; it
             is given an `ApprovalRequest`, at least once each, and again later where it raises or
             takes longer than 10 s. It need not wait for the answer.
+        on_alert: an async function that is told of each alert (`ukemi.actors.AlertRaised`), at least
+            once: it is in the store before, and told again where the function raises or takes longer
+            than 30 s, or the process dies. No session waits for it.
         random_source: spreads the waits between retries.
         snapshots: whether working directories are kept before and after what may write there, so that
             sessions can be rolled back; only those that ``start`` was given. None: where the store is
             a file, beside it. ``Snapshots(...)`` says what is left out, and where else they are kept.
+        checks: what each staged change has to pass besides the shipped checks and those of its agent;
+            see `Agent`.
 
     Raises:
         UsageError: something given here cannot work; the message names it.
@@ -134,12 +144,14 @@ class Runtime:
         lease_s: float = LEASE_S,
         adopt: bool = True,
         on_approval: OnApproval | None = None,
+        on_alert: OnAlert | None = None,
         random_source: random.Random | None = None,
         snapshots: bool | Snapshots | None = None,
+        checks: Sequence[Check] = (),
     ) -> None:
         self._store = open_store(store, durability)
-        file = self._store.path if isinstance(self._store, SqliteStore) else None
-        self._workspaces = Workspaces(settings_of(snapshots, file), file, durability)
+        self._file = self._store.path if isinstance(self._store, SqliteStore) else None
+        self._workspaces = Workspaces(settings_of(snapshots, self._file), self._file, durability)
         self._policy_source = policy
         self._policies = Policies(load_policy(policy))
         self._classifier = Classifier(read_rules(rules) if rules is not None else UserRules())
@@ -147,6 +159,8 @@ class Runtime:
         self._ids = ids or RandomIds()
         self._secrets = check_secrets(secrets)
         self._agents = install(agents, self._secrets)
+        self._checks = check_checks("Runtime", checks)
+        check_staged(agents, kept=self._workspaces.on)
         self._adopts = adopt
         self._on_approval = on_approval
         self._alerts: list[str] = []
@@ -161,6 +175,8 @@ class Runtime:
         self._ownership = Ownership(owner_id(), self._clock, self._checkpoint, lease_s)
         self._budget = BudgetActor(Book(groups or {}, tenants or {}), self._alert)
         self._threads = Threads(on_late=self._late)
+        self._on_alert = on_alert
+        self._teller: Teller | None = None
         self._left = False
         self._kernel: Kernel | None = None
         self._open_sessions: Sessions | None = None
@@ -175,6 +191,8 @@ class Runtime:
             raise UsageError("a Runtime is entered once; make a new one")
         if isinstance(self._clock, SystemClock):
             self._clock.bind()
+        if self._on_alert is not None:
+            self._teller = self._make_teller(self._on_alert)
         kernel = self._kernel = Kernel(
             self._tree(),
             clock=self._clock,
@@ -227,6 +245,8 @@ class Runtime:
     ) -> None:
         self._sessions_here.pool.closing = True
         try:
+            if self._teller is not None:
+                await self._teller.rest(TELL_S_MAX)
             await self._kernel_here.__aexit__(exc_type, exc, traceback)
         finally:
             with anyio.move_on_after(5, shield=True):
@@ -256,6 +276,7 @@ class Runtime:
 
     def _tree(self) -> SupervisorSpec:
         restarts = self._policies.current.restarts
+        teller = self._teller
         return SupervisorSpec(
             id="runtime",
             strategy=Strategy.REST_FOR_ONE,
@@ -279,8 +300,15 @@ class Runtime:
                     initial=lambda: self._sessions_here.pool.specs(),
                     on_give_up=lambda child, why: self._sessions_here.pool.gave_up(child, why),
                 ),
+                # The last: nobody is restarted for its sake.
+                *([] if teller is None else [ChildSpec(id="alerts", start=teller.run)]),
             ),
         )
+
+    def _make_teller(self, hook: OnAlert) -> Teller:
+        mask = Mask(self._secrets.values())
+        owner = self._ownership.owner
+        return Teller(hook, self._store, self._checkpoint, self._clock, owner, mask)
 
     async def _run_keeper(self, ctx: Any) -> None:
         assert self._keeper is not None  # made before the tree starts
@@ -297,6 +325,7 @@ class Runtime:
             policies=self._policies,
             upstreams=Upstreams(self._clock, self._policies),
             alerts=Alerts(self._clock, self._keep_alert),
+            store_file=self._file,
             roll=self._random.random,
             threads=self._threads,
             mask=Mask(self._secrets.values()),
@@ -306,6 +335,7 @@ class Runtime:
             workspaces=self._workspaces,
             parked=self._parked,
             give_up=self._give_up_body,
+            checks=self._checks,
             on_approval=self._on_approval,
         )
 
@@ -617,9 +647,11 @@ class Runtime:
     def _reported(self, report: Report) -> None:
         _log_report(report)
 
-    def _keep_alert(self, text: str) -> None:
+    def _keep_alert(self, text: str, session_id: str = "") -> None:
         self._alerts.append(text)
         del self._alerts[:-100]
+        if self._teller is not None:
+            self._teller.tell(text, session_id)
 
     def _alert(self, text: str) -> None:
         self._keep_alert(text)
@@ -637,6 +669,23 @@ def error_class(error: BaseException) -> ErrorClass:
     if isinstance(error, StoreFailed):
         return ErrorClass.TRANSIENT
     return classify(error).error_class
+
+
+def check_staged(agents: Sequence[Agent], *, kept: bool) -> None:
+    """Refuse tools that stage files where no files are kept.
+
+    Raises:
+        UsageError: their calls could only fail.
+    """
+    if kept:
+        return
+    for agent in agents:
+        for each in agent.tools:
+            if each.marks.staged is True:
+                raise UsageError(
+                    f"agent {agent.name!r}: tool {each.name!r} is staged, and no files are kept here: give "
+                    "the runtime a store in a file, or snapshots=Snapshots(path=...)"
+                )
 
 
 def install(agents: Sequence[Agent], secrets: Mapping[str, str]) -> dict[str, InstalledAgent]:

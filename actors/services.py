@@ -1,6 +1,7 @@
 """What all sessions of one runtime share."""
 
 from collections.abc import Awaitable, Callable, Coroutine
+from pathlib import Path
 from typing import Any
 
 from msgspec import Struct
@@ -17,6 +18,7 @@ from .checkpoint import CheckpointActor
 from .outcome import Outcome
 from .ownership import Ownership
 from .secrets import Mask
+from .staging_checks import Check
 from .steady import SteadyWall
 from .threads import LateOutcome, Threads
 from .upstreams import Upstreams
@@ -45,6 +47,8 @@ class Services(Struct, kw_only=True):
     threads: Threads
     mask: Mask
     subsession: SubSessions
+    store_file: Path | None
+    """The store's own file, beside which is written what it does not take."""
     late: Callable[[LateOutcome], None]
     steady: SteadyWall
     workspaces: Workspaces
@@ -52,4 +56,6 @@ class Services(Struct, kw_only=True):
     """Told session and due time of each that was parked here; None: it waits for a person."""
     give_up: Callable[[str, str], None]
     """Told session and body when a body does not end: the session goes on without it."""
+    checks: tuple[Check, ...] = ()
+    """What every staged change has to pass, whichever agent makes it."""
     on_approval: OnApproval | None = None

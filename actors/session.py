@@ -44,6 +44,7 @@ from .ledger import CallId
 from .outcome import Completed, HandedOver, Outcome, Stopped, outcome_to_data
 from .services import Services
 from .state import UNFINISHED, SessionState
+from .undo_plan import ends_of, outcome_with
 from .work import Cut, Work
 
 STATUS: dict[type[Outcome], SessionStatus] = {
@@ -285,6 +286,20 @@ class Session:
         self.emit(ended(self.id, self.now_ms(), outcome))
         self._over()
 
+    def unstored(self, trouble: Trouble, error: Exception) -> HandedOver:
+        """Return the outcome of a session that the store does not take any more, as it is known here.
+
+        One that was to be handed over is, for that reason; of all else a person is told ``trouble``.
+        """
+        unsaved = self.unsaved_text(error)
+        outcome = self.handed_over(trouble, unsaved=unsaved)
+        if isinstance(self.final, HandedOver):
+            dossier = msgspec.structs.replace(self.final.dossier, unsaved=unsaved)
+            outcome = msgspec.structs.replace(self.final, dossier=dossier)
+        told = outcome_with(outcome, self.state, ends_of(self.state, {}))
+        assert isinstance(told, HandedOver)  # as it was given
+        return told
+
     def handed_over(self, trouble: Trouble, *, unsaved: str | None = None) -> HandedOver:
         """Return the outcome of a handover from where the session stands."""
         self.book_time()
@@ -297,4 +312,6 @@ class Session:
             for entry in self.journal.unsaved()
             if isinstance(entry, Resulted)
         ]
+        if isinstance(self.final, Completed):
+            lines.append(f"answer: {self.final.answer}")
         return "\n".join([f"not stored, since the store failed ({error}):", *lines])

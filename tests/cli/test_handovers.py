@@ -87,7 +87,7 @@ def test_as_json_it_is_the_dossier(ukemi: Ukemi, letter: str) -> None:
 GOLDEN = """\
 # s-1: in doubt
 
-A session of agent buyer needs a person. no answer
+A session of agent buyer needs a person: no answer.
 
 ## What failed
 

@@ -1,0 +1,182 @@
+"""Alerts reach the application's hook at least once each, and no session waits for it."""
+
+import anyio
+import pytest
+from sessions import agent, run_one
+from store_faults import FaultyStore
+
+from ukemi import Completed, HandedOver, PermissionDenied, Runtime, StoreFailed, tool
+from ukemi.actors import AlertRaised
+from ukemi.actors.teller import ATTEMPTS_MAX, HOOK_S_MAX, LOOK_S, OnAlert, delay_s
+from ukemi.models import call
+from ukemi.stores.base import WARNINGS_MAX, Done, Leave, Renew, Warn, Warned, WarningQuery
+from ukemi.stores.memory import MemoryStore
+
+
+@tool
+async def order(sku: str) -> str:
+    raise PermissionDenied("the key has expired")
+
+
+SCRIPT = [call("order", sku="A"), "Done."]
+NOBODY = WarningQuery(owner="nobody", now_ms=1 << 60)
+
+
+class Pager:
+    """A hook that fails so often, takes so long, and remembers what it was told."""
+
+    def __init__(self, fails: int = 0, takes_s: float = 0.0) -> None:
+        self.fails, self.takes_s = fails, takes_s
+        self.calls: list[float] = []
+        self.told: list[AlertRaised] = []
+
+    async def __call__(self, alert: AlertRaised) -> None:
+        self.calls.append(anyio.current_time())
+        await anyio.sleep(self.takes_s)
+        if len(self.calls) <= self.fails:
+            raise ConnectionError("no signal")
+        self.told.append(alert)
+
+
+async def handed_over(store: MemoryStore | FaultyStore, hook: OnAlert, wait_s: float = 0) -> None:
+    of = agent(SCRIPT, [order])
+    async with Runtime(store, agents=[of], on_alert=hook) as runtime:
+        assert isinstance(await run_one(runtime, of, session_id="one"), HandedOver)
+        await anyio.sleep(wait_s)
+
+
+async def kept(store: MemoryStore) -> list[str]:
+    await store.open()
+    return [each.text for each in await store.warnings(NOBODY)]
+
+
+async def test_the_hook_is_told_once_and_the_store_forgets_it(store: MemoryStore) -> None:
+    pager = Pager()
+    await handed_over(store, pager)
+    (alert,) = pager.told
+    assert "the key has expired" in alert.text and alert.session_id == "one" and alert.name
+    assert await kept(store) == []
+
+
+async def test_it_is_in_the_store_before_it_is_told(store: MemoryStore) -> None:
+    seen: list[list[str]] = []
+
+    async def hook(alert: AlertRaised) -> None:
+        seen.append([each.name for each in await store.warnings(NOBODY)])
+        assert seen[-1] == [alert.name]
+
+    await handed_over(store, hook)
+    assert len(seen) == 1
+
+
+async def test_a_failing_hook_is_asked_again_after_longer_and_longer_waits(
+    store: MemoryStore,
+) -> None:
+    pager = Pager(fails=3)
+    await handed_over(store, pager, wait_s=60)
+    waits = [after - before for before, after in zip(pager.calls, pager.calls[1:], strict=False)]
+    assert waits == pytest.approx([1, 2, 4])
+    assert len(pager.told) == 1 and await kept(store) == []
+
+
+async def test_what_the_hook_never_took_is_told_by_the_next_runtime(store: MemoryStore) -> None:
+    """Bounded in this one; not lost by that."""
+    broken = Pager(fails=1000)
+    await handed_over(store, broken, wait_s=3600)
+    assert len(broken.calls) == ATTEMPTS_MAX
+    assert len(await kept(store)) == 1
+    pager = Pager()
+    async with Runtime(store, agents=[agent(SCRIPT, [order])], on_alert=pager):
+        await anyio.sleep(LOOK_S)
+    (alert,) = pager.told
+    assert "the key has expired" in alert.text and await kept(store) == []
+
+
+async def test_a_runtime_that_lives_takes_over_from_one_that_is_gone(store: MemoryStore) -> None:
+    """Not while the other's lease lasts: it may be in the middle of telling it."""
+    pager = Pager()
+    async with Runtime(store, agents=[agent(SCRIPT, [order])], on_alert=pager):
+        now_ms = 1 << 60
+        warn = Warn(name="w", owner="other", text="look", at_ms=1, session_id="s")
+        await store.commit([Renew(owner="other", lease_until_ms=now_ms), warn])
+        await anyio.sleep(3 * LOOK_S)
+        assert pager.told == []
+        await store.commit([Leave(owner="other")])
+        await anyio.sleep(LOOK_S + 1)
+        assert [each.text for each in pager.told] == ["look"]
+        await anyio.sleep(3 * LOOK_S)
+        assert len(pager.told) == 1
+
+
+async def test_a_slow_hook_holds_up_no_session_and_is_given_up(store: MemoryStore) -> None:
+    slow = Pager(takes_s=10 * HOOK_S_MAX)
+    of = agent(SCRIPT, [order])
+    async with Runtime(store, agents=[of], on_alert=slow) as runtime:
+        began = anyio.current_time()
+        for number in range(20):
+            await run_one(runtime, of, session_id=f"s-{number}")
+        assert anyio.current_time() - began < HOOK_S_MAX / 10
+        await anyio.sleep(HOOK_S_MAX + delay_s(1) + 1)
+        assert len(slow.calls) == 2 and not slow.told
+    assert len(await kept(store)) == 1
+
+
+async def test_a_store_that_fails_is_told_from_memory_and_not_at_each_attempt(
+    store: MemoryStore,
+) -> None:
+    class NoDisk(FaultyStore):
+        broken = False
+
+        async def commit(self, writes):  # type: ignore[no-untyped-def]
+            if self.broken:
+                raise StoreFailed("no disk")
+            return await super().commit(writes)
+
+    pager = Pager()
+    faulty = NoDisk(store)
+    of = agent(["Done.", "Again."])
+    async with Runtime(faulty, agents=[of], on_alert=pager) as runtime:
+        assert await run_one(runtime, of, session_id="one") == Completed("Done.")
+        faulty.broken = True
+        with pytest.raises(StoreFailed):
+            await runtime.session("one").send("more")
+        await anyio.sleep(30)
+        faulty.broken = False
+        await anyio.sleep(60)
+    about = [each.text for each in pager.told if "the store failed" in each.text]
+    assert 1 <= len(about) <= 2
+
+
+async def test_without_a_hook_nothing_is_kept(store: MemoryStore) -> None:
+    of = agent(SCRIPT, [order])
+    async with Runtime(store, agents=[of]) as runtime:
+        await run_one(runtime, of, session_id="one")
+        assert "alerts" not in [each.id for each in runtime.tree().children]
+        assert len(runtime.alerts) == 1
+    assert await kept(store) == []
+
+
+async def test_secrets_do_not_reach_the_hook(store: MemoryStore) -> None:
+    @tool(secrets=["token"])
+    async def pay(to: str, *, token: str) -> str:
+        raise PermissionDenied(f"key {token} has expired")
+
+    pager = Pager()
+    of = agent([call("pay", to="ann"), "Done."], [pay])
+    secrets = {"token": "sk-very-secret-1"}
+    async with Runtime(store, agents=[of], on_alert=pager, secrets=secrets) as runtime:
+        await run_one(runtime, of, session_id="one")
+    assert pager.told and "very-secret" not in pager.told[0].text
+
+
+async def test_the_oldest_make_room(store: MemoryStore) -> None:
+    await store.open()
+    many = [
+        Warn(name=f"w-{number}", owner="gone", text="t", at_ms=number)
+        for number in range(WARNINGS_MAX + 5)
+    ]
+    assert await store.commit([*many, many[-1], Warned(name="nothing")]) == [Done()] * (
+        len(many) + 2
+    )
+    found = await store.warnings(WarningQuery(owner="me", now_ms=1, limit=10_000))
+    assert [each.name for each in found] == [each.name for each in many[5:]]

@@ -1,0 +1,90 @@
+"""Where the store is what failed, the dossier is complete all the same, and lies beside the store."""
+
+import json
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from sessions import agent, run_one
+
+from ukemi import HandedOver, Policy, Runtime, StoreFailed, tool
+from ukemi.actors.dossier_file import place_of, write_dossier
+from ukemi.actors.outcome import Dossier
+from ukemi.models import call
+from ukemi.stores.base import Append, Write, Written
+from ukemi.stores.sqlite import SqliteStore
+from ukemi.supervisor.policy import RestartPolicy, StoragePolicy
+
+POLICY = Policy(
+    storage=StoragePolicy(retry_s_max=0.0),
+    restarts=RestartPolicy(intensity=0, delay_s_first=0.0, delay_s_max=0.0),
+)
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    """Real files are written by threads, which virtual time does not wait for."""
+    return "asyncio"
+
+
+class FullDisk(SqliteStore):
+    """A store that takes no more rows once it is full."""
+
+    full = False
+
+    async def commit(self, writes: Sequence[Write]) -> list[Written]:
+        if self.full and any(isinstance(each, Append) for each in writes):
+            raise StoreFailed("no space left on device")
+        return await super().commit(writes)
+
+
+async def handed_over(store: FullDisk) -> tuple[HandedOver, tuple[str, ...]]:
+    @tool
+    async def refund(order: int) -> str:
+        store.full = True
+        return f"refunded {order}"
+
+    of = agent([call("refund", order=9), "Done."], [refund])
+    async with Runtime(store, agents=[of], policy=POLICY) as runtime:
+        outcome = await run_one(runtime, of, session_id="s-1")
+        store.full = False
+        assert isinstance(outcome, HandedOver)
+        return outcome, runtime.alerts
+
+
+async def test_it_is_whole_and_lies_beside_the_store(tmp_path: Path) -> None:
+    outcome, alerts = await handed_over(FullDisk(tmp_path / "agents.db"))
+    dossier, place = outcome.dossier, tmp_path / "agents.db-handover-s-1.md"
+    assert dossier.file == str(place)
+    assert any(f"it is in {place}" in each for each in alerts)
+    assert dossier.unsaved is not None and "refunded 9" in dossier.unsaved
+    for part in (dossier.failed_step, dossier.input, dossier.upstream_error):
+        assert part
+    assert dossier.tried and dossier.options and dossier.budget
+    text = place.read_text()
+    assert text.startswith("# s-1: restarts\n") and "refunded 9" in text
+    data = json.loads(place.with_suffix(".json").read_text())
+    assert (data["session_id"], data["agent"], data["reason"]) == ("s-1", "agent", "restarts")
+    assert data["dossier"]["unsaved"] == dossier.unsaved
+    assert not [name for name in os.listdir(tmp_path) if name.endswith(".tmp")]
+
+
+async def test_where_it_cannot_be_written_either_the_outcome_still_has_it_all(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "agents.db-handover-s-1.md").mkdir()
+    outcome, alerts = await handed_over(FullDisk(tmp_path / "agents.db"))
+    assert outcome.dossier.file is None and "refunded 9" in (outcome.dossier.unsaved or "")
+    assert any("it could not be written" in each for each in alerts)
+
+
+def test_a_new_one_replaces_the_old_one_whole(tmp_path: Path) -> None:
+    place = place_of(tmp_path / "agents.db", "s-1")
+    for words in ("first", "second"):
+        dossier = Dossier(
+            failed_step=words, input="i", upstream_error="\ud800", tried=("t",), options=()
+        )
+        write_dossier(place, "s-1", "buyer", "Order", HandedOver("unknown", dossier))
+    assert "second" in place.read_text() and "first" not in place.read_text()
+    assert len(list(tmp_path.iterdir())) == 2
