@@ -36,6 +36,8 @@ from ..stores.records import (
     Said,
     SessionStatus,
     Spent,
+    StagedCheck,
+    StagedResult,
     ToolCall,
     Undoing,
     Undone,
@@ -50,6 +52,7 @@ from .approvals import Approvals
 from .conversation import Conversation, Turn
 from .ledger import AGAIN, PERSON, CallEntry, CallId, Effect, Ledger
 from .model import AssistantMessage, NoteMessage, UserMessage
+from .staged import StagedCalls
 from .unwound import LEDGER_STATES, Unwound
 
 CORRECTED = frozenset({ErrorClass.INVALID_ARGUMENT.value, ErrorClass.CONTEXT_OVERFLOW.value})
@@ -141,6 +144,7 @@ class SessionState:
         self.ledger = Ledger()
         self.unwound = Unwound()
         self.approvals = Approvals()
+        self.staging = StagedCalls()
         self.stops = False
         self.counter = 0
         self.next_n = 1
@@ -260,6 +264,8 @@ class SessionState:
                 self.approvals.requested(entry)
             case Judged():
                 self.approvals.judged(entry)
+            case StagedResult() | StagedCheck():
+                self.staging.apply(entry)
             case Probed():
                 pass  # what followed from it says the rest
 
@@ -436,6 +442,8 @@ class SessionState:
             self._changed.add(call)
         if self.waits:
             self.waits.pop(call, None)
+        if self.staging.open:
+            self.staging.ended(call)
         if self.approvals.calls:
             asked = self.approvals.effective(call, asked)
             self.approvals.resulted(call)
@@ -443,9 +451,11 @@ class SessionState:
             self._stepped(turn)
         if entry.error_class in REJECTIONS:
             self.stops = self.stops or entry.stops
+            if not self.concluding or entry.state != "refused":
+                # What is refused since it was closed before follows from that, and is not the cause.
+                by_person = entry.error_class == DENIED and entry.by != POLICY
+                self.refusal = Refused(call, asked.name, asked.arguments, entry.content, by_person)
             self._concluded(entry.error_class)
-            by_person = entry.error_class == DENIED and entry.by != POLICY
-            self.refusal = Refused(call, asked.name, asked.arguments, entry.content, by_person)
             self.rejected.add(entry.digest)
             self.closed.update(dict.fromkeys(entry.closes, call))
 
@@ -489,6 +499,7 @@ class SessionState:
         self.ledger.late(entry)
         if entry.by == AGAIN:
             self.waits.pop((entry.n, entry.index), None)
+            self.staging.ended((entry.n, entry.index))
         if entry.by != PERSON:
             return
         # A person has answered: the session goes on with it.

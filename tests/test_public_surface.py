@@ -49,16 +49,17 @@ UKEMI = """
 Agent Budget BusinessRejected CallContext Checkpoint Classifier Completed ContentRefused ContextOverflow Dossier
 ErrorClass Failed Failure HandedOver InDoubtTimeout Inspection InvalidArgument Model ModelReply
 ModelRequest NOT_DONE NotDone Option Outcome PermissionDenied PlanningFailure Policy Prices RateLimited ResourceExhausted
-RetryPolicy RollbackPreview RollbackReport Runtime RuntimeClosed SessionHandle Snapshots Stopped Tool ToolBug Traits TransientError UkemiError UsageError classify
+RetryPolicy RollbackPreview RollbackReport Runtime RuntimeClosed SessionHandle Snapshots Staged StagedChange StagedFile Stopped Tool ToolBug Traits TransientError UkemiError UsageError classify
 current declared_failure read_rules tool AlreadyDecided CheckpointUnknown Fenced SessionDamaged SessionExists SessionOwned
-SessionUnknown StoreError StoreFailed StoreUnusable
+SessionUnknown StoreError StoreFailed StoreUnusable ApprovalRequest RequestClosed
 """
 ACTORS = """
 AlertRaised AssistantMessage AuditMismatch BreakerClosed BreakerHalfOpen BreakerOpened BudgetSoft CallFinished CallLate CallProbed CallStarted CallStuck
-CheckpointStored CompensationFinished CompensationStarted ConversationPruned DecisionTaken Event EventsDropped Message MessageReceived ModelAnswered ModelAsked
+ChangeDecided CheckpointStored CompensationFinished CompensationStarted ConversationPruned DecisionTaken Event EventsDropped Message MessageReceived ModelAnswered ModelAsked
 ModelPiece ModelSuperseded NoteMessage RetryScheduled SessionCompleted SessionFrozen SessionHandedOver SessionParked SessionRestarted
 SessionResumed SessionRolledBack SessionStarted SessionStopped SessionUnwinding SessionWoken StepFacts ToolCall
 ToolMessage ToolSchema TrajectoryFellBack TrajectoryRestarted UpstreamHeld Usage UserMessage event_to_data
+ApprovalDecided ApprovalExpired ApprovalRequest ApprovalRequested RequestClosed
 """
 MODELS = """
 AnswerError AnthropicModel Hang OpenAIModel Pieces Reply Script ScriptExhausted ScriptedModel call
