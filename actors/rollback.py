@@ -177,7 +177,7 @@ class _Seen(Struct):
     windows: list[TreeWindow] = []
     calls: dict[CallId, tuple[TreeWindow, ...]] = {}
     unknown: dict[CallId, str] = {}
-    began: dict[CallId, list[tuple[int, str]]] = {}
+    began: dict[CallId, list[int]] = {}
     tools: dict[CallId, str] = {}
     blind: bool = False
 
@@ -190,19 +190,21 @@ class _Seen(Struct):
         self.tools[call] = entry.tool
         if entry.root:
             # Should nothing be heard of its end: all that changed until the next look may be its own.
-            self.began.setdefault(call, []).append((len(self.windows), entry.root))
+            self.began.setdefault(call, []).append(len(self.windows))
             self.windows.append(TreeWindow(entry.root, "", True))
 
     def ended(
         self, call: CallId, windows: tuple[TreeWindow, ...], problem: str, after: int
     ) -> None:
-        """Take the end of a call: its windows stand for the open ones of its intents."""
+        """Take the end of a call: its windows stand for what its last intents had opened.
+
+        Those of an earlier life stay open: nobody looked after them.
+        """
         opened = self.began.pop(call, [])
-        seen = {each.before for each in windows}
         is_behind = after > self.to
-        for at, root in opened:
-            if root in seen or not is_behind:
-                self.windows[at] = TreeWindow("", "")
+        known = len(opened) - len(windows) if is_behind else 0
+        for at in opened[max(known, 0) :]:
+            self.windows[at] = TreeWindow("", "")
         if not is_behind:
             self.before = windows[-1].after if windows else self.before
             return
