@@ -13,6 +13,8 @@ from ..stores.records import (
     Answered,
     Late,
     Resulted,
+    RolledBack,
+    TreeWindow,
     Undoing,
     Undone,
     UndoState,
@@ -46,10 +48,12 @@ INTERRUPTED = "the compensation was interrupted; it may or may not have run"
 
 
 class Recorded(Struct, frozen=True):
-    """What the journal has of calls: their arguments, and the results of those that took effect."""
+    """What the journal has of calls: their arguments, the results of those that took effect, and what
+    all of them, and what was taken back, did to the files."""
 
     arguments: dict[CallId, str]
     results: dict[CallId, Resulted | Late]
+    windows: list[TreeWindow]
 
 
 async def read_recorded(session: Session) -> Recorded:
@@ -59,15 +63,17 @@ async def read_recorded(session: Session) -> Recorded:
         StoreError: the store fails.
     """
     stored = await session.services.store.load(session.id)
-    found = Recorded({}, {})
+    found = Recorded({}, {}, [])
     for row in stored.rows:
         for entry in decode_row(row.body):
             if isinstance(entry, Answered):
                 for index, call in enumerate(entry.calls):
                     if (entry.n, index) in session.state.effects:
                         found.arguments[entry.n, index] = call.arguments
-            elif isinstance(entry, Resulted | Late) and entry.state == "succeeded":
-                found.results[entry.n, entry.index] = entry
+            elif isinstance(entry, Resulted | Late | Undone | RolledBack):
+                found.windows.extend(entry.windows)
+                if isinstance(entry, Resulted | Late) and entry.state == "succeeded":
+                    found.results[entry.n, entry.index] = entry
     return found
 
 

@@ -68,6 +68,8 @@ def _parts(dossier: Dossier, options: Sequence[Option]) -> Iterator[tuple[str, S
         yield "In doubt", _list(_doubts(dossier))
     if dossier.effects:
         yield "Effects", [*_list(_effects(dossier)), "", f"Undone: {dossier.undone}."]
+    if dossier.files:
+        yield "Files", _list(_files(dossier))
     if dossier.frozen:
         yield "Nothing was undone", [_line(dossier.frozen)]
     if dossier.budget:
@@ -90,6 +92,14 @@ def _effects(dossier: Dossier) -> Iterator[str]:
         detail = f": {effect.detail}" if effect.detail else ""
         call = f"call {effect.n}.{effect.index}: {effect.tool} {effect.arguments}".rstrip()
         yield f"{call}, {effect.standing}{detail}"
+
+
+def _files(dossier: Dossier) -> Iterator[str]:
+    for each in dossier.files:
+        shared = ", where others wrote too" if each.shared else ""
+        yield f"{each.path}: {each.change}{shared}"
+    if dossier.files_more:
+        yield f"and {dossier.files_more} more"
 
 
 def _options(options: Sequence[Option]) -> list[str]:

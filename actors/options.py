@@ -39,16 +39,32 @@ GO_ON: dict[Reason, str] = {
 }
 
 
-def options_for(state: SessionState, reason: Reason | None) -> tuple[Option, ...]:
+def options_for(
+    state: SessionState, reason: Reason | None, *, files: bool = False
+) -> tuple[Option, ...]:
     """Return what can be done now, what is most pressing first.
 
     Args:
         reason: why the session was handed over; None: it was not, and its questions remain.
+        files: it has changed files, and there is a way back.
     """
     found = [*_on_doubts(state), *_on_undoing(state)]
+    if files and state.rolled is None:
+        found.append(_roll_back(state))
     if reason is not None:
         found += _on_session(state, reason)
     return tuple(found)
+
+
+def _roll_back(state: SessionState) -> Option:
+    target = state.task_counter
+    return Option(
+        name="rollback",
+        what="take conversation and files back to where the task was given; with --dry-run, see what "
+        "that would change",
+        command=f"ukemi rollback {shlex.quote(state.session_id)} --to {target} --mode full",
+        code=f"await runtime.session({state.session_id!r}).rollback({target}, 'full')",
+    )
 
 
 def _on_doubts(state: SessionState) -> Iterator[Option]:

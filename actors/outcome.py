@@ -56,6 +56,14 @@ class EffectEnd(Struct, frozen=True, kw_only=True, omit_defaults=True):
     by: str = ""
 
 
+class FileChange(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A file that a session has ``added``, ``changed`` or ``removed``; ``shared``: others wrote there too."""
+
+    path: str
+    change: str
+    shared: bool = False
+
+
 class Option(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Something a person can do about a session.
 
@@ -89,6 +97,8 @@ class Dossier(Struct, frozen=True, kw_only=True, omit_defaults=True):
         findings: where the agent's answer and what was executed differ.
         effects: what the session did outside, and how each stands.
         undone: how much of that is undone.
+        files: what the session changed in its working directory, where that is kept; ``files_more``
+            counts those that are not listed.
         frozen: why nothing was undone that would have been.
         budget: each limit over the session as ``used of cap``.
         unsaved: what the store did not take, where it is the store that failed.
@@ -105,6 +115,8 @@ class Dossier(Struct, frozen=True, kw_only=True, omit_defaults=True):
     in_doubt: tuple[DoubtfulCall, ...] = ()
     effects: tuple[EffectEnd, ...] = ()
     undone: UndoneVerdict = "nothing to undo"
+    files: tuple[FileChange, ...] = ()
+    files_more: int = 0
     frozen: str | None = None
     budget: dict[str, str] = {}
     unsaved: str | None = None

@@ -21,6 +21,7 @@ from ..stores.base import (
     WarningQuery,
     Written,
 )
+from ..stores.liveness import owner_is_dead
 from ..supervisor import Context
 from ..supervisor.clock import Clock
 from .checkpoint import CheckpointActor
@@ -43,6 +44,7 @@ SAME_S = 60.0
 LOOK_S = 10.0
 """Seconds between two looks for alerts that processes left behind which are gone."""
 
+_FOREVER_MS = 1 << 60
 _DELAY_S_FIRST = 1.0
 _DELAY_S_MAX = 60.0
 
@@ -164,14 +166,24 @@ class Teller:
 
     async def _look(self) -> None:
         """Take up what this runtime's predecessors have left behind."""
-        query = WarningQuery(owner=self._owner, now_ms=self._clock.wall_ms())
         try:
-            found = await self._store.warnings(query)
+            found = await self._left_behind()
         except StoreError:
             return  # looked for again
         for warn in found:
-            if warn.owner != self._owner and warn.name not in self._settled | self._waiting.keys():
+            if warn.name not in self._settled | self._waiting.keys():
                 self._add(_Waiting(warn, stored=True))
+
+    async def _left_behind(self) -> list[Warn]:
+        """Return the alerts of runtimes that are gone: certainly, or since their lease has ended."""
+        every = WarningQuery(owner=self._owner, now_ms=_FOREVER_MS)
+        others = [each for each in await self._store.warnings(every) if each.owner != self._owner]
+        if not others:
+            return []
+        dead = {owner for owner in {each.owner for each in others} if owner_is_dead(owner)}
+        now = WarningQuery(owner=self._owner, now_ms=self._clock.wall_ms())
+        free = {each.name for each in await self._store.warnings(now)}
+        return [each for each in others if each.owner in dead or each.name in free]
 
     async def _attempt(self, waiting: _Waiting) -> None:
         hook, warn = self._hook, waiting.warn

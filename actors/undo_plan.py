@@ -13,6 +13,7 @@ from msgspec import Struct
 
 from ..stores.records import OnFailure, UndoHow, UndoState, UndoStep, Unwinding
 from .dossier import questions
+from .file_changes import FILES_TOLD_MAX
 from .ledger import CallId, Effect
 from .marks import Marks
 from .options import options_for
@@ -20,6 +21,7 @@ from .outcome import (
     Completed,
     EffectEnd,
     EffectStanding,
+    FileChange,
     HandedOver,
     Outcome,
     Stopped,
@@ -174,10 +176,18 @@ def verdict_on(ends: Sequence[EffectEnd]) -> UndoneVerdict:
     return "some" if undone else "none"
 
 
-def outcome_with(outcome: Outcome, state: SessionState, ends: Sequence[EffectEnd]) -> Outcome:
+def outcome_with(
+    outcome: Outcome,
+    state: SessionState,
+    ends: Sequence[EffectEnd],
+    files: Sequence[FileChange] = (),
+) -> Outcome:
     """Return the outcome with what became of the session's effects.
 
     What an earlier, completed part of the session did is listed, and is no part of the verdict.
+
+    Args:
+        files: what the session changed in its files.
     """
     verdict = verdict_on([each for each in ends if each.n >= state.unwound.settled_n])
     match outcome:
@@ -191,7 +201,9 @@ def outcome_with(outcome: Outcome, state: SessionState, ends: Sequence[EffectEnd
                 effects=_told(ends),
                 undone=verdict,
                 frozen=state.unwound.frozen.why if state.unwound.frozen is not None else None,
-                options=options_for(state, reason),
+                options=options_for(state, reason, files=bool(files)),
+                files=tuple(files[:FILES_TOLD_MAX]),
+                files_more=max(0, len(files) - FILES_TOLD_MAX),
                 questions=tuple(questions(state)),
             )
             return msgspec.structs.replace(outcome, dossier=told)

@@ -16,9 +16,18 @@ from ..stores.records import Frozen, Noted, Undone, Unwinding
 from ..supervisor.errors import UkemiError
 from .compensating import Compensating, Recorded, finished, read_recorded
 from .events import AlertRaised, SessionFrozen, SessionUnwinding
+from .file_changes import file_changes
 from .ledger import CallId
 from .marks import Marks
-from .outcome import Completed, EffectEnd, HandedOver, Outcome, outcome_from_data, outcome_to_data
+from .outcome import (
+    Completed,
+    EffectEnd,
+    FileChange,
+    HandedOver,
+    Outcome,
+    outcome_from_data,
+    outcome_to_data,
+)
 from .rollback import PATHS_TOLD_MAX, Since, left_of
 from .rolling_files import restore_name, roll_files
 from .session import Session
@@ -101,7 +110,20 @@ class Unwinder:
         ends = self._ends(recorded)
         if running is not None:
             session.journal.ride(self._note(running, ends))
-        return outcome_with(outcome, session.state, ends)
+        files = await self._files(recorded) if isinstance(outcome, HandedOver) else ()
+        return outcome_with(outcome, session.state, ends, files)
+
+    async def _files(self, recorded: Recorded | None) -> Sequence[FileChange]:
+        """Return what the session changed in its files; nothing where that cannot be read."""
+        session = self._session
+        workspaces = session.services.workspaces
+        if recorded is None or not recorded.windows or not workspaces.on:
+            return ()
+        look = partial(file_changes, windows=recorded.windows)
+        try:
+            return await workspaces.run(session.facts.working_directory, look)
+        except (OSError, UkemiError):
+            return ()  # `ukemi rollback --dry-run` says what is wrong with what was kept
 
     async def _recorded(self) -> Recorded | None:
         """Read what the effects were; None where the store fails.

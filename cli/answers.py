@@ -95,6 +95,9 @@ def _dossier(dossier: Dossier, terminal: Terminal) -> Iterator[str]:
     effects = [line_of(each) for each in dossier.effects]
     yield from _part("effects", effects, terminal)
     yield from _part("undone", _undone(dossier.undone), terminal)
+    files = [f"{each.path}: {each.change}" for each in dossier.files]
+    more = [f"and {dossier.files_more} more"] if dossier.files_more else []
+    yield from _part("files", [*files, *more], terminal)
     yield from _part("frozen", [dossier.frozen] if dossier.frozen else [], terminal)
     budget = [f"{name}: {rounded(used)}" for name, used in dossier.budget.items()]
     yield from _part("budget", budget, terminal)

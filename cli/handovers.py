@@ -1,9 +1,10 @@
 """What waits for a person: the list of handovers, and one of them with its dossier."""
 
+import shlex
 from typing import Any
 
 import msgspec
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from ..actors.dossier import doubts, questions
 from ..actors.dossier_markdown import markdown_of, questions_markdown
@@ -19,7 +20,7 @@ from ..supervisor.errors import UsageError
 from .answers import detail_words, status_words
 from .errors import DONE, NOT_DONE, ExitStatus, NotDone
 from .output import Output
-from .stored import reading
+from .stored import default_store, reading
 from .terminal import Cell, Column, duration, one_line, plural, table
 
 COLUMNS = (
@@ -94,7 +95,7 @@ async def dossier(out: Output, where: str, session_id: str) -> ExitStatus:
         NotDone: it waits for nobody, or it cannot be read.
     """
     async with reading(where) as store:
-        found = await _handover(store, await store.head(session_id))
+        found = _at(where, await _handover(store, await store.head(session_id)))
     if not found.outcome and not found.questions:
         status = status_words(found.head.status)
         raise NotDone(found.problem or f"session {session_id} is {status}: it waits for nobody")
@@ -107,6 +108,15 @@ async def dossier(out: Output, where: str, session_id: str) -> ExitStatus:
         said = f"{each['option']} about {each['about']}, by {each['by'] or 'somebody'}"
         out.note(f"decided and not applied yet: {said}", "yellow")
     return DONE
+
+
+def _at(where: str, found: Handover) -> Handover:
+    """Return a handover whose lines to type name the store, where it is not the usual one."""
+    if where == default_store():
+        return found
+    at = f" --store {shlex.quote(where)}"
+    options = tuple(structs.replace(each, command=each.command + at) for each in found.options)
+    return structs.replace(found, options=options)
 
 
 def _markdown(found: Handover) -> str:
@@ -132,11 +142,17 @@ async def _handover(store: Store, head: Head) -> Handover:
     return Handover(
         head,
         outcome,
-        options_for(state, None if outcome is None else outcome.reason),
+        _options(state, outcome),
         tuple(questions(state)),
         tuple(doubts(state)),
         tuple(_decided(each) for each in posts),
     )
+
+
+def _options(state: SessionState, outcome: HandedOver | None) -> tuple[Option, ...]:
+    if outcome is None:
+        return options_for(state, None)
+    return options_for(state, outcome.reason, files=bool(outcome.dossier.files))
 
 
 def _outcome(state: SessionState) -> HandedOver | None:

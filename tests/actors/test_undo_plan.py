@@ -293,7 +293,7 @@ def names(outcome: HandedOver) -> list[str]:
 
 def test_a_failed_compensation_adds_what_can_be_done_about_it_once() -> None:
     state = folded(*write(2, "pay"), Unwinding((PAY,), {}), Undone(2, 0, "failed", "down"))
-    first = outcome_with(HandedOver("blocked", DOSSIER), state, ends_of(state, {}))
+    first = outcome_with(HandedOver("planning", DOSSIER), state, ends_of(state, {}))
     assert isinstance(first, HandedOver) and first.dossier.questions
     assert names(first) == ["compensated", "compensate", "abandon", "go_on", "cancel"]
     assert outcome_with(first, state, ends_of(state, {})) == first
