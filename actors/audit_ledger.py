@@ -5,7 +5,7 @@ By the verb in a tool's name or description, by its object, by the text of a com
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any, cast
 
@@ -29,10 +29,11 @@ ARGUMENT_CHARS_MAX = 20_000
 
 def scalars(value: Any, depth: int = 0) -> list[str]:
     """Return the plain values of a structure as text."""
+    held: Sequence[Any]
     if isinstance(value, dict):
         held = [*cast("dict[str, Any]", value).values()]
     elif isinstance(value, list):
-        held = cast("list[Any]", value)
+        held = cast("Sequence[Any]", value)
     else:
         return [] if value is None or isinstance(value, bool) else [str(value)]
     return [text for each in held[:200] for text in scalars(each, depth + 1)] if depth < 8 else []
