@@ -12,9 +12,10 @@ from typing import TextIO
 
 import anyio
 
-from ..stores.decisions import Resolve
+from ..stores.decisions import Decide, Resolve
 from ..supervisor.errors import UkemiError
 from . import policy
+from .approvals import Answer, answer, approvals
 from .arguments import args_of, budget_of, call_named, make_parser, result_of, spread_budgets
 from .demo import DemoRequest, demo
 from .demo_worker import work
@@ -114,6 +115,10 @@ def _command(options: argparse.Namespace, out: Output) -> Command:
             return partial(resolve, out, _resolve_request(options))
         case "rollback":
             return partial(roll_back, out, _rollback_request(options))
+        case "approvals":
+            return partial(approvals, out, options.store, now_ms=_now_ms(), limit=options.limit)
+        case "approve" | "deny":
+            return partial(answer, out, _answer(options))
         case "handovers":
             return _handovers_command(options, out)
         case "sessions":
@@ -211,6 +216,23 @@ def _resolve_request(options: argparse.Namespace) -> ResolveRequest:
             None if options.call is None else call_named(options.call),
             None if options.result is None else result_of(options.result),
             None if options.args is None else args_of(options.args),
+        ),
+        by=this_user() if options.by is None else options.by,
+        store=options.store,
+        wait_s=options.wait,
+    )
+
+
+def _answer(options: argparse.Namespace) -> Answer:
+    approves = options.command == "approve"
+    args = options.args if approves else None
+    why = None if options.why is None else result_of(options.why)
+    return Answer(
+        request=options.request,
+        decision=Decide(
+            "approve" if approves else "deny",
+            result=why,
+            args=None if args is None else args_of(args),
         ),
         by=this_user() if options.by is None else options.by,
         store=options.store,

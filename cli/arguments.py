@@ -13,6 +13,7 @@ from ..actors.resolving import OPTIONS
 from ..actors.rollback import MODES
 from ..stores.records import SessionStatus
 from ..supervisor.errors import UsageError
+from .approval_arguments import add_approvals
 from .policy_arguments import add_classify, add_policy
 
 DESCRIPTION = "Supervised LLM agent sessions: they fail safely, and go on where they stopped."
@@ -53,6 +54,7 @@ def make_parser(version: str, default_store: str) -> Parser:
     def add(commands: Any, name: str, help: str) -> Parser:
         return _add(commands, name, common, help)
 
+    add_approvals(commands, add)
     add_policy(commands, add)
     add_classify(commands, add)
     return parser

@@ -10,7 +10,7 @@ from msgspec import Struct
 from ..actors.decisions import already_decided, post_of, repeats
 from ..actors.inspection import entries_of, fold
 from ..stores.base import AlreadyDecided, Post, PostQuery, Store
-from ..stores.decisions import Resolve, decode_decision
+from ..stores.decisions import Decision, decode_decision
 from ..stores.records import Decided
 from ..supervisor.errors import UkemiError
 from .errors import DONE, NOT_DONE, ExitStatus
@@ -26,7 +26,7 @@ class ResolveRequest(Struct, frozen=True, kw_only=True):
     """What ``ukemi resolve`` was asked for; ``wait_s``: None where nobody waits."""
 
     session_id: str
-    said: Resolve
+    said: Decision
     by: str
     store: str
     wait_s: float | None = None
@@ -48,6 +48,7 @@ async def resolve(out: Output, request: ResolveRequest) -> ExitStatus:
 
     Raises:
         AlreadyDecided: it was decided otherwise before.
+        RequestClosed: the request for approval is not open (any more).
         UsageError: no such option or question.
     """
     async with reading(request.store) as store:

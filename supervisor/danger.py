@@ -53,6 +53,9 @@ _PATH_NAMES = frozenset(
         *("folder", "dir", "paths", "files", "target_path", "notebook_path"),
     )
 )
+NAMED = "named"
+"""Stands for a category where nothing is at risk but what a rule names."""
+
 _SENDING = frozenset(("network", "publish", "exfiltration"))
 
 
@@ -98,13 +101,17 @@ class _Judged(Struct, frozen=True):
 
 
 def judge(action: Action, policy: DangerPolicy) -> Verdict:
-    """Decide on a call; a tool that declares nothing and whose arguments show nothing is allowed.
+    """Decide on a call; a tool that declares nothing and whose arguments show nothing is allowed,
+    unless a rule is about it that names no category.
 
     ``policy`` is what holds for this tool of this agent.
     """
     judged = [_judged(risk, action, policy) for risk in risks_of(action, policy)]
     if not judged:
-        return Verdict("allow")
+        named = Risk(NAMED, f"{action.tool} is named by a rule")
+        if not any(fits(rule, named, action) for rule in policy.rules):
+            return Verdict("allow")
+        judged = [_judged(named, action, policy)]
     strictest = max(judged, key=lambda each: DECISIONS.index(each.decision))
     same = [each for each in judged if each.decision == strictest.decision]
     decisive = next((each for each in same if each.risk.words), same[0])

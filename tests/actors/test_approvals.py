@@ -31,14 +31,18 @@ from ukemi.actors import (
     ToolMessage,
 )
 from ukemi.actors.keeper import ASK_S, TELL_EVERY_S
-from ukemi.models import Script, call
+from ukemi.models import Reply, Script, call
 from ukemi.stores.memory import MemoryStore
 from ukemi.stores.records import Decided, Intended, Judged, Requested
 from ukemi.supervisor.danger_policy import DangerPolicy, DangerRule
 from ukemi.supervisor.policy import RetryPolicy
 
-PAY: Script = [call("pay", to="ann", amount=3), "Paid."]
+PAY: list[Reply] = [call("pay", to="ann", amount=3), "Paid."]
 PAY_AGAIN: Script = [PAY[0], call("pay", amount=3, to="ann"), "Paid twice."]
+
+
+def _account(to: str, amount: int = 1) -> str:
+    return f"account {to}"
 
 
 class Bank:
@@ -49,7 +53,7 @@ class Bank:
         self.looked = 0
         self.failures = 0
         marks.setdefault("danger", "money")
-        marks.setdefault("resource", lambda to, amount=1: f"account {to}")
+        marks.setdefault("resource", _account)
 
         @tool(**marks)
         async def pay(to: str, amount: int = 1) -> str:
@@ -66,7 +70,7 @@ class Bank:
             self.looked += 1
             return f"{at} looks fine"
 
-        @tool(resource=lambda to: f"account {to}")
+        @tool(resource=_account)
         async def close(to: str) -> str:
             """Close an account."""
             self.paid.append((to, 0))
@@ -124,15 +128,17 @@ async def test_a_call_waits_parked_until_a_person_approves_it() -> None:
         async def watch() -> None:
             seen.extend([event async for event in session.events()])
 
+        found: list[ApprovalRequest] = []
         async with anyio.create_task_group() as group:
             group.start_soon(watch)
-            (request,) = await asked(runtime)
-            assert place.bank.paid == [] and "one" in str(request.request)
+            found += await asked(runtime)
+            assert place.bank.paid == []
             assert runtime.tree().children[-1].children == ()  # no task
-            await runtime.decide(request, "approve", by="eve")
+            await runtime.decide(found[0], "approve", by="eve")
             assert await ended(runtime, "one") == Completed("Paid.")
         assert await runtime.approvals() == []
     assert place.bank.paid == [("ann", 3)]
+    (request,) = found
     assert (request.tool, request.category, request.agent) == ("pay", "money", "agent")
     assert json.loads(request.arguments) == {"to": "ann", "amount": 3}
     assert request.title == "pay ann" and "money" in request.risk and "money" in request.rule

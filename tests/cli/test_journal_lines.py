@@ -23,6 +23,7 @@ from ukemi.stores.records import (
     Frozen,
     Intended,
     JournalEntry,
+    Judged,
     Late,
     Noted,
     Opened,
@@ -30,6 +31,7 @@ from ukemi.stores.records import (
     Probed,
     Progressed,
     Pruned,
+    Requested,
     Restarted,
     Resulted,
     Retried,
@@ -67,6 +69,22 @@ LINES: list[tuple[JournalEntry, str]] = [
         "decided call 3.0 a decision (somebody, 1970-01-01 00:00:00 UTC) (changed nothing: old)",
     ),
     (Allowed(3, 0, "d", arguments="{}"), "allowed 3.0 may run again with {}"),
+    (
+        Requested(3, 0, "pay", "d", '{"to":"ann"}', 1, 0, category="money", risk="Moves money"),
+        (
+            'request 3.0 pay{"to":"ann"} may it run?: Moves money '
+            "(money, until 1970-01-01 00:00:00 UTC)"
+        ),
+    ),
+    (
+        Requested(3, 0, "pay", "d", "{}", 1, category="money"),
+        "request 3.0 pay{} may it run? (money)",
+    ),
+    (
+        Judged(3, 0, "approved", 1, 1, "d", '{"to":"bob"}', "ann", "fine"),
+        'judge   3.0 approved with {"to":"bob"} by ann: fine',
+    ),
+    (Judged(3, 0, "expired", 1), "judge   3.0 expired"),
     (Probed(3, 0, "not_done"), "probe   3.0 not done"),
     (
         Retried(3, 0, 1, "transient", 1.0, 0.1, "refused"),

@@ -7,6 +7,9 @@ import pytest
 
 from ukemi.actors.events import (
     AlertRaised,
+    ApprovalDecided,
+    ApprovalExpired,
+    ApprovalRequested,
     AuditMismatch,
     BreakerClosed,
     BreakerHalfOpen,
@@ -17,6 +20,7 @@ from ukemi.actors.events import (
     CallProbed,
     CallStarted,
     CallStuck,
+    ChangeDecided,
     CheckpointStored,
     CompensationFinished,
     CompensationStarted,
@@ -91,6 +95,31 @@ WORDS: list[tuple[Event, str | None]] = [
         CallFinished(session_id=S, n=2, index=0, tool="t", state="in_doubt", error_class="x"),
         "t (2.0) in doubt",
     ),
+    (
+        ApprovalRequested(
+            session_id=S,
+            request="s:2.0",
+            n=2,
+            index=0,
+            tool="pay",
+            arguments='{"to":"ann"}',
+            category="money",
+            risk="Moves money",
+            expires_at_ms=None,
+        ),
+        'may pay{"to":"ann"} run?: Moves money (ukemi approve s:2.0, or ukemi deny s:2.0)',
+    ),
+    (
+        ApprovalDecided(
+            session_id=S, request="s:2.0", n=2, index=0, verdict="approved", by="ann", edited=True
+        ),
+        "ann approved s:2.0, with other arguments",
+    ),
+    (
+        ApprovalExpired(session_id=S, request="s:2.0", n=2, index=0),
+        "s:2.0 has expired: it counts as denied",
+    ),
+    (SessionParked(session_id=S, due_at_ms=None), "parked until somebody decides"),
     (CallStuck(session_id=S, tool="t"), "t does not end and is left behind"),
     (
         CallLate(session_id=S, n=2, index=0, tool="t", state="succeeded"),
@@ -99,6 +128,14 @@ WORDS: list[tuple[Event, str | None]] = [
     (
         CallProbed(session_id=S, n=2, index=0, tool="t", answer="not_done"),
         "t (2.0) probed: not done",
+    ),
+    (
+        ChangeDecided(session_id=S, n=2, index=0, tool="t", verdict="committed", paths=("a", "b")),
+        "t (2.0) committed, 2 paths",
+    ),
+    (
+        ChangeDecided(session_id=S, n=2, index=0, tool="t", verdict="rejected", why="too large"),
+        "t (2.0) rejected: too large",
     ),
     (CheckpointStored(session_id=S, counter=5), "checkpoint 5 stored"),
     (RETRY, "stock: transient, again in 1.0 s"),

@@ -57,6 +57,16 @@ BIG_DENY = DangerRule(category="money", when={"units": "> 100"}, then="deny")
 TOOL_SMALL = DangerRule(tool="place_order", when={"units": "<= 10"}, then="allow")
 AGENT_DENY = DangerRule(tool="place_order", agent="buyer", then="deny")
 
+
+@pytest.mark.parametrize("then", ["allow", "ask", "deny"])
+def test_a_rule_about_a_tool_holds_though_the_tool_declares_no_danger(then: Any) -> None:
+    action = Action(tool="note", arguments={"text": "hello"})
+    assert decided(action, DangerRule(tool="note", then=then)) == then
+    assert decided(action, DangerRule(when={"text": "hello"}, then=then)) == then
+    assert decided(action, DangerRule(tool="other", then=then)) == "allow"
+    assert decided(action, DangerRule(category="money", then=then)) == "allow"
+
+
 SPECIFIC = [
     ("no rule: the category decides", order(), (), "ask"),
     ("a tool by its name goes over its category", order(), (CATEGORY_ASK, TOOL_ALLOW), "allow"),
