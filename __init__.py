@@ -11,12 +11,13 @@ from .actors.budget import Budget
 from .actors.context import CallContext, current
 from .actors.handle import SessionHandle
 from .actors.inspection import Checkpoint, Inspection
-from .actors.marks import NOT_DONE, NotDone
+from .actors.marks import NOT_DONE, NotDone, Staged
 from .actors.model import Model, ModelReply, ModelRequest, Prices
 from .actors.outcome import Completed, Dossier, HandedOver, Option, Outcome, Stopped
 from .actors.pool import RuntimeClosed
 from .actors.rollback import RollbackPreview, RollbackReport
 from .actors.runtime import Runtime
+from .actors.staging_checks import StagedChange, StagedFile
 from .actors.tools import Tool, tool
 from .actors.workspaces import Snapshots
 from .stores.base import (
@@ -102,6 +103,9 @@ __all__ = [
     "SessionOwned",
     "SessionUnknown",
     "Snapshots",
+    "Staged",
+    "StagedChange",
+    "StagedFile",
     "Stopped",
     "StoreError",
     "StoreFailed",

@@ -10,6 +10,7 @@ from .budget import Budget
 from .marks import Marks
 from .model import Model
 from .outcome import Completed, HandedOver, Outcome, Stopped
+from .staging_checks import Check, check_checks
 from .toolbox import Toolbox
 from .tools import AnyTool, tool
 
@@ -34,6 +35,8 @@ class Agent:
         progress: called with `StepFacts` after each step; what it returns says how far the session
             has come. While that changes, the session makes progress, whatever its calls look like.
             Called in the event loop: it must be quick, and change nothing.
+        checks: what each staged change of its tools has to pass besides the shipped checks, sync or
+            async: called with a `StagedChange`, they return why it must not be committed, or None.
 
     Raises:
         UsageError: a bad name, a model without ``complete``, or tools that clash.
@@ -48,6 +51,7 @@ class Agent:
         instructions: str = "",
         fallback: "Agent | str | None" = None,
         progress: Callable[[Any], object] | None = None,
+        checks: Sequence[Check] = (),
     ) -> None:
         if not _NAME.match(name):
             raise UsageError(f"agent name {name!r} must be 1 to 64 letters, digits, _ or -")
@@ -64,6 +68,7 @@ class Agent:
         self.instructions = instructions
         self.fallback = fallback.name if isinstance(fallback, Agent) else fallback
         self.progress = progress
+        self.checks = check_checks(f"agent {name!r}", checks)
         if progress is not None and not callable(progress):
             raise UsageError(f"agent {name!r}: progress={progress!r} cannot be called")
 

@@ -21,13 +21,14 @@ from .work import Superseded, Work
 
 
 class Attempt:
-    """One attempt: when it began, and whether its body was entered."""
+    """One attempt: when it began, whether its body was entered, and where it runs if that is a copy."""
 
-    __slots__ = ("_began", "_call", "began_at", "entered")
+    __slots__ = ("_began", "_call", "began_at", "directory", "entered")
 
     def __init__(self, began_at: float, call: CallId, began: set[CallId]) -> None:
         self.began_at = began_at
         self.entered = False
+        self.directory: str | None = None
         self._call = call
         self._began = began
 
@@ -150,7 +151,7 @@ class Attempting:
             attempt=attempt,
             key=call.key,
             deadline=None if deadline == float("inf") else deadline,
-            working_directory=session.facts.working_directory,
+            working_directory=now.directory or session.facts.working_directory,
         )
 
     async def _subsession(

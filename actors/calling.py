@@ -90,10 +90,16 @@ class Calling:
                 if result is None:
                     began = (n, index) in session.began
                     asked = asked_in(turn, index, session.state.approvals)
-                    ended = self._preparing.unrun(asked, why, began=began)
+                    ended = await self._settled(asked, why, began=began)
                     stored = self._append(turn, index, ended)
         if stored is not None:
             await stored.wait()
+
+    async def _settled(self, asked: Asked, why: str, *, began: bool) -> Ended:
+        staged = self._preparing.staged(asked) if self._session.state.staging.open else None
+        if staged is not None and staged.staged is not None:
+            return await self._executing.settle(staged, staged.staged, why)
+        return self._preparing.unrun(asked, why, began=began)
 
     def _begin_step(self, turn: Turn) -> Refusal | None:
         """Book the step that this message begins; once, also over a restart."""

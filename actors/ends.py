@@ -17,6 +17,7 @@ from .conversation import Turn
 from .dossier import Trouble, alert_of, over_budget
 from .ledger import RECORD, Answer, CallEntry, CallId
 from .session import Session
+from .staged import StagedCall
 from .state import CORRECTED, Wait
 from .tools import AnyTool
 from .wording import INTERRUPTED, INTERRUPTED_SAFE, cleaned, failed, not_started
@@ -56,6 +57,7 @@ class Prepared(Struct, frozen=True, kw_only=True):
 
     ``doubtful``: an attempt before may have taken effect. ``probe_first``: the tool's probe is asked
     about that before anything runs; ``still_running``: its body may yet go on in this process.
+    ``staged``: the body has run in its staging area, and what is left is to check and commit that.
     """
 
     n: int
@@ -72,6 +74,7 @@ class Prepared(Struct, frozen=True, kw_only=True):
     doubtful: bool = False
     probe_first: bool = False
     still_running: bool = False
+    staged: StagedCall | None = None
 
     @property
     def id(self) -> CallId:

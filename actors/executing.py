@@ -1,5 +1,7 @@
 """A body runs: the intent before it, its attempts, and how it ended."""
 
+from functools import partial
+
 import msgspec
 from msgspec import Struct
 
@@ -30,6 +32,8 @@ from .probing import Absent, Found, Probing, Unclear
 from .results import render_result
 from .session import Session
 from .snapshots import Taking
+from .staged import StagedCall
+from .staging import Staging
 from .wording import cleaned, clipped, not_started, retried
 from .work import CutOff, Superseded, TimedOut, Work, pause
 
@@ -49,6 +53,7 @@ class Executing:
         self._probing = Probing(session, work)
         self._attempting = Attempting(session, work)
         self._taking = Taking(session)
+        self._staging = Staging(session, work)
 
     async def execute(self, call: Prepared) -> Ended | Waiting:
         """Run a call to its end, over as many attempts as the policy gives it.
@@ -56,10 +61,16 @@ class Executing:
         Where an earlier life left it in doubt and its probe can tell, that is asked first. Before a
         wait that is long enough to park the session it stops; the wait is stored.
         """
+        if call.staged is not None:
+            return await self._staging.go_on(call, call.staged)
         now = self._session.services.clock.now()
         tries = Tries(now - call.elapsed_s, call.attempt, call.doubtful)
         ended = await self._execute(call, tries)
         return tries.seen(ended) if isinstance(ended, Ended) else ended
+
+    async def settle(self, call: Prepared, staged: StagedCall, why: str) -> Ended:
+        """Take a staged call to its end whose session ends; see `Staging.settle`."""
+        return await self._staging.settle(call, staged, why)
 
     async def _execute(self, call: Prepared, tries: Tries) -> Ended | Waiting:
         clock = self._session.services.clock
@@ -129,12 +140,15 @@ class Executing:
             shown = session.services.mask(call.text)
             doubt = self._doubt(call, tries) if tries.doubtful else None
             return spent(refusal, call.step, shown, call.digest, doubt=doubt)
+        run = partial(self._run, call, tries, now, ticket)
+        if call.tool.marks.staged:
+            return await self._staging.around(call, now, run)
         looking = await self._taking.begin(call)
         if looking is None:
-            return await self._run(call, tries, now, ticket)
+            return await run()
         tries.looks.append(looking)
         try:
-            return await self._run(call, tries, now, ticket)
+            return await run()
         finally:
             await self._taking.end(looking)
 

@@ -27,6 +27,7 @@ from .ends import (
 from .judging import gate
 from .ledger import CallEntry, CallId
 from .session import Session
+from .staged import StagedCall
 from .state import Wait
 from .tools import AnyTool
 from .wording import not_started
@@ -227,6 +228,9 @@ class Preparing:
             arguments = tool.check(call.arguments)
         except InvalidArgument:
             return self._doubt(asked, intent)
+        staged = session.state.staging.open.get(asked.id)
+        if staged is not None:
+            return self._archived(asked, tool, arguments, staged)
         traits = traits_of(tool)
         unbegun = session.never_began(asked.id)
         repeat = unbegun or self._may_repeat(traits, intent)
@@ -246,6 +250,34 @@ class Preparing:
             doubtful=(before or not unbegun) and not traits.safe_to_retry,
             probe_first=not repeat,
             still_running=asked.id in session.began,
+        )
+
+    def staged(self, asked: Asked) -> Prepared | None:
+        """Return a call that has run in its staging area and has no result yet; None if it has not."""
+        known = self._session.state.staging.open.get(asked.id)
+        if known is None:
+            return None
+        try:
+            tool = self._session.installed.toolbox.get(asked.call.name)
+            arguments = tool.check(asked.call.arguments)
+        except InvalidArgument:
+            return None
+        return self._archived(asked, tool, arguments, known)
+
+    def _archived(
+        self, asked: Asked, tool: AnyTool, arguments: dict[str, object], known: StagedCall
+    ) -> Prepared:
+        return Prepared(
+            n=asked.n,
+            index=asked.index,
+            tool=tool,
+            arguments=arguments,
+            text=asked.call.arguments,
+            traits=traits_of(tool),
+            digest=known.result.digest,
+            key=None,
+            attempt=known.result.attempts,
+            staged=known,
         )
 
     def _may_repeat(self, traits: Traits, intent: CallEntry | None) -> bool:

@@ -6,12 +6,14 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Generic, NoReturn, ParamSpec, TypeVar, final, overload
 
+import msgspec
+
 from ..supervisor.errors import UsageError
 from .arguments import canonical_defaults
 from .bodies import is_async, run_body
 from .companions import Companion
 from .docstring import describe
-from .marks import Declared, Effect, Marks, Undo, settle
+from .marks import Declared, Effect, Marks, Staged, Undo, settle
 from .schema import Parameters, signature_of
 from .threads import Threads
 
@@ -42,8 +44,11 @@ class Tool(Generic[P, R_co]):
     is_async: bool
     compensation: Companion | None
     probe: Companion | None
+    commit: Companion | None
+    abort: Companion | None
     defaults: Mapping[str, Any]
     _read: Parameters
+    _given: Declared
     _optional: frozenset[str]
 
     def __init__(self, function: Callable[P, R_co], name: str, given: Declared) -> None:
@@ -66,12 +71,23 @@ class Tool(Generic[P, R_co]):
             is_async=is_async(function),
             compensation=_compensation_of(name, marks, parameters),
             probe=_probe_of(name, marks, parameters),
+            commit=_staging_of(name, marks, parameters, "commit"),
+            abort=_staging_of(name, marks, parameters, "abort"),
             defaults=_defaults_of(visible),
             _read=read,
+            _given=given,
             _optional=frozenset(
                 key for key, one in parameters.items() if one.default is not inspect.Parameter.empty
             ),
         )
+
+    def staged(self) -> "Tool[P, R_co]":
+        """Return this tool, run in a private copy of the working directory first; see `Marks`.
+
+        Raises:
+            UsageError: it is no write, or says that it writes no files.
+        """
+        return Tool(self.__wrapped__, self.name, msgspec.structs.replace(self._given, staged=True))
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R_co:
         """Call the function directly: no check, no runtime, no thread."""
@@ -171,7 +187,7 @@ def tool(
     success: Callable[[Any], bool] | None = None,
     upstream: str | None = None,
     timeout_s: float | None = None,
-    staged: bool = False,
+    staged: bool | Staged = False,
     secrets: tuple[str, ...] | list[str] = (),
     overlap: bool | None = None,
     workspace: bool | None = None,
@@ -248,6 +264,15 @@ def _probe_of(
     if function is None:
         return None
     return Companion(name, "probe", function, marks, parameters, takes_result=False)
+
+
+def _staging_of(
+    name: str, marks: Marks, parameters: Mapping[str, inspect.Parameter], part: str
+) -> Companion | None:
+    function = getattr(marks.staged, part) if isinstance(marks.staged, Staged) else None
+    if function is None:
+        return None
+    return Companion(name, part, function, marks, parameters, takes_result=True)
 
 
 def _defaults_of(visible: Mapping[str, inspect.Parameter]) -> Mapping[str, Any]:

@@ -9,10 +9,12 @@ from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
+from weakref import WeakValueDictionary
 
-from anyio import from_thread
+from anyio import Lock, from_thread
 from msgspec import Struct
 
+from ..stores.overlay import Overlays
 from ..stores.workspace import AsyncFiles, Rules, Snapshot, Workspace, WorkspaceFiles
 from ..stores.workspace.rules import SIZE_MAX
 from ..supervisor.errors import UsageError
@@ -70,6 +72,8 @@ class Workspaces:
         self._own = tuple(os.path.realpath(each) for each in own)
         self._rules = _rules_of(settings or Snapshots())
         self._files: AsyncFiles | None = None
+        self.overlays = Overlays()
+        self._committing: WeakValueDictionary[str, Lock] = WeakValueDictionary()
         self._watches: list[Watch] = []
 
     @property
@@ -112,6 +116,10 @@ class Workspaces:
 
         return await files.run(on_thread)
 
+    def committing(self, directory: str) -> Lock:
+        """Return what lets one staged call at a time change a directory."""
+        return self._committing.setdefault(os.path.realpath(directory), Lock())
+
     async def look(self, directory: str, paths: Sequence[str] | None = None) -> Snapshot:
         """Keep a directory as it is; see `Workspace.snapshot`.
 
@@ -136,6 +144,7 @@ class Workspaces:
     async def close(self) -> None:
         """Save what is known of trees, and close the file."""
         if self._files is not None:
+            await self._files.run(self.overlays.close)
             await self._files.close()
 
 

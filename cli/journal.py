@@ -33,6 +33,8 @@ from ..stores.records import (
     RolledBack,
     RollingBack,
     Said,
+    StagedCheck,
+    StagedResult,
     Undoing,
     Undone,
     Unwinding,
@@ -40,6 +42,7 @@ from ..stores.records import (
 )
 from .answers import outcome_line, status_colour
 from .rollback_words import rollback_colour, rollback_words
+from .staged_words import staged_words
 from .stored import Numbered
 from .terminal import Colour, Terminal, amount, duration, fit, one_line, plural
 from .undone import undo_colour, undo_entry_words
@@ -73,6 +76,10 @@ def _colour(entry: JournalEntry) -> Colour | None:
             return _decided_colour(entry)
         case Requested() | Judged():
             return approval_colour(entry)
+        case StagedCheck(problem=str(problem)) if problem:
+            return "red"
+        case StagedResult() | StagedCheck():
+            return "grey"
         case Unwinding() | Undoing() | Undone() | Frozen():
             return undo_colour(entry)
         case RollingBack() | RolledBack():
@@ -110,6 +117,8 @@ def entry_words(entry: JournalEntry) -> str:
             return decided_words(entry)
         case Requested() | Judged():
             return approval_words(entry)
+        case StagedResult() | StagedCheck():
+            return f"{entry.n}.{entry.index} {staged_words(entry)}"
         case Allowed() | Probed():
             return _doubt_words(entry)
         case Retried():

@@ -25,6 +25,7 @@ from ..actors.events import (
     CallProbed,
     CallStarted,
     CallStuck,
+    ChangeDecided,
     CheckpointStored,
     CompensationFinished,
     CompensationStarted,
@@ -55,6 +56,7 @@ from ..actors.events import (
 )
 from .answers import detail_words
 from .rollback_words import rollback_event_words
+from .staged_words import staged_event_words
 from .terminal import Colour, Terminal, amount, duration, fit, one_line, width_left
 from .undone import undo_event_words
 
@@ -80,6 +82,8 @@ def event_words(event: Event) -> tuple[str, Colour | None] | None:
             return f"user: {event.text}", "bold"
         case ApprovalRequested() | ApprovalDecided() | ApprovalExpired():
             return _approval_words(event)
+        case ChangeDecided():
+            return staged_event_words(event)
         case DecisionTaken():
             return _decision_words(event)
         case SessionStarted() | SessionResumed() | SessionRestarted():

@@ -34,12 +34,15 @@ from ..stores.records import (
     RollingBack,
     Said,
     Spent,
+    StagedCheck,
+    StagedResult,
     ToolCall,
     Undone,
     Usage,
 )
 from .journal import approval_words, decided_words
 from .rollback_words import rollback_words
+from .staged_words import staged_words
 from .stored import StoredView
 from .undone import undone_words
 
@@ -82,6 +85,7 @@ class CallStep(Struct, kw_only=True):
     late: str | None = None
     undone: str | None = None
     approval: str | None = None
+    staged: str | None = None
     retries: list[Retry] = []
     sub_session: "SessionTree | None" = None
 
@@ -269,6 +273,8 @@ class _Builder:
                 self._approval(entry)
             case Retried() | Intended() | Resulted() | Late() | Undone():
                 self._of_call(entry)
+            case StagedResult() | StagedCheck():
+                self._staged(entry)
             case Opened():
                 pass  # its facts are the tree's head
             case _:
@@ -319,6 +325,12 @@ class _Builder:
                 if isinstance(entry, Requested)
                 else f"{call.approval}; {approval_words(entry).partition(' ')[2]}"
             )
+
+    def _staged(self, entry: StagedResult | StagedCheck) -> None:
+        call = self.calls.get((entry.n, entry.index))
+        if call is not None:
+            said = staged_words(entry)
+            call.staged = said if isinstance(entry, StagedResult) else f"{call.staged}; {said}"
 
     def _give_up_waiting(self) -> None:
         """The session ended before the model answered: show the attempts all the same."""

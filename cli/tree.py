@@ -178,6 +178,8 @@ def _call(call: CallStep, terminal: Terminal) -> Line:
         below.append(Line(f"late: {one_line(call.late)}", colour="yellow"))
     if call.approval is not None:
         below.append(Line(f"approval {one_line(call.approval)}", colour="yellow"))
+    if call.staged is not None:
+        below.append(Line(f"staged: {one_line(call.staged)}", colour="yellow"))
     if call.undone is not None:
         below.append(Line(f"undo: {one_line(call.undone)}", colour="yellow"))
     return Line(
