@@ -9,6 +9,15 @@ from .actors.agent import Agent
 from .actors.approvals import ApprovalRequest, RequestClosed
 from .actors.budget import Budget
 from .actors.context import CallContext, current
+from .actors.guard import Guarded, GuardedResult
+from .actors.guard_calls import (
+    CallFailed,
+    CallStopped,
+    Denied,
+    GuardError,
+    HandedOverError,
+    InDoubt,
+)
 from .actors.handle import SessionHandle
 from .actors.inspection import Checkpoint, Inspection
 from .actors.marks import NOT_DONE, NotDone, Staged
@@ -16,7 +25,7 @@ from .actors.model import Model, ModelReply, ModelRequest, Prices
 from .actors.outcome import Completed, Dossier, HandedOver, Option, Outcome, Stopped
 from .actors.pool import RuntimeClosed
 from .actors.rollback import RollbackPreview, RollbackReport
-from .actors.runtime import Runtime
+from .actors.runtime import Runtime, guard
 from .actors.staging_checks import StagedChange, StagedFile
 from .actors.tools import Tool, tool
 from .actors.workspaces import Snapshots
@@ -64,18 +73,26 @@ __all__ = [
     "Budget",
     "BusinessRejected",
     "CallContext",
+    "CallFailed",
+    "CallStopped",
     "Checkpoint",
     "CheckpointUnknown",
     "Classifier",
     "Completed",
     "ContentRefused",
     "ContextOverflow",
+    "Denied",
     "Dossier",
     "ErrorClass",
     "Failed",
     "Failure",
     "Fenced",
+    "GuardError",
+    "Guarded",
+    "GuardedResult",
     "HandedOver",
+    "HandedOverError",
+    "InDoubt",
     "InDoubtTimeout",
     "Inspection",
     "InvalidArgument",
@@ -119,6 +136,7 @@ __all__ = [
     "classify",
     "current",
     "declared_failure",
+    "guard",
     "read_rules",
     "tool",
 ]

@@ -16,6 +16,9 @@ from .tools import AnyTool, tool
 
 _NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}\Z")
 
+GUARD = "guard"
+"""Name of the built-in agent whose calls come from a program; see `guard`."""
+
 SubSession = Callable[[str, str, Budget | None], Awaitable[Outcome]]
 """Runs a sub-session of the calling session: agent, task, its own budget."""
 
@@ -118,6 +121,7 @@ class InstalledAgent:
     def __init__(self, agent: Agent, secrets: Mapping[str, str]) -> None:
         self.agent = agent
         self.name = agent.name
+        self.is_guard = agent.name == GUARD
         self.model = agent.model
         self.toolbox = Toolbox(agent.tools, secrets=secrets)
         self.schemas = self.toolbox.schemas()

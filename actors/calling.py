@@ -158,7 +158,7 @@ class Calling:
         ended = await self._ended(asked.id, prepared)
         if ended is None:
             return
-        if changed is not None:
+        if changed is not None and not self._session.installed.is_guard:
             ended = _with_changes(ended, changed)
         await self._append(turn, index, ended).wait()
         if ended.trouble is not None and self._trouble is None:

@@ -149,35 +149,51 @@ class Companion:
             hints = typing.get_type_hints(inspect.unwrap(self.function))
         except (NameError, TypeError, AttributeError, SyntaxError):
             return Any
-        found = hints.get(RESULT, Any)
-        if found is object:
-            return Any
-        try:
-            msgspec.json.schema(found)  # a decoder takes any class, and fails at each value of it
-        except (TypeError, ValueError, NameError) as error:
-            raise UsageError(
-                f"{self._where} annotates {RESULT!r} with {found}, which cannot be read from what "
-                f"is stored: {error}; use plain data, a dataclass, a TypedDict or a Struct"
-            ) from error
-        return found
+        return readable(hints.get(RESULT, Any), where=f"{self._where} annotates {RESULT!r}")
 
     # ------------------------------------------------------------ at the call
 
     def _read(self, text: str, value_type: str | None) -> object:
-        of = self._result_type
-        if of is str:
-            return text
-        try:
-            if value_type is not None:
-                return msgspec.json.decode(text, type=of)
-            return _of_text(text, of)
-        except (msgspec.MsgspecError, ValueError) as error:
-            if of is Any:
-                return text  # an object that says itself how it is shown
-            raise ToolBug(
-                f"{self._where}: the recorded result is not of the type {of}: {error}",
-                may_have_executed="no",
-            ) from error
+        return read_recorded(text, value_type, self._result_type, where=self._where)
+
+
+def readable(found: Any, *, where: str) -> Any:
+    """Return the type that recorded results are read as.
+
+    Raises:
+        UsageError: nothing of that type can be read back.
+    """
+    if found is object:
+        return Any
+    try:
+        msgspec.json.schema(found)  # a decoder takes any class, and fails at each value of it
+    except (TypeError, ValueError, NameError) as error:
+        raise UsageError(
+            f"{where} with {found}, which cannot be read from what "
+            f"is stored: {error}; use plain data, a dataclass, a TypedDict or a Struct"
+        ) from error
+    return found
+
+
+def read_recorded(text: str, value_type: str | None, of: Any, *, where: str) -> object:
+    """Return a result from its recorded text.
+
+    Raises:
+        ToolBug: it is not of the type that it is annotated with.
+    """
+    if of is str:
+        return text
+    try:
+        if value_type is not None:
+            return msgspec.json.decode(text, type=of)
+        return _of_text(text, of)
+    except (msgspec.MsgspecError, ValueError) as error:
+        if of is Any:
+            return text  # an object that says itself how it is shown
+        raise ToolBug(
+            f"{where}: the recorded result is not of the type {of}: {error}",
+            may_have_executed="no",
+        ) from error
 
 
 _GATHERING = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)

@@ -128,6 +128,10 @@ class Inbox:
             for posted in await self._services.store.posts(query):
                 self._leave(posted.post, f"could not be applied: {error}")
 
+    def reconsider(self) -> None:
+        """Try again what could not be applied here so far."""
+        self._left.clear()
+
     # ------------------------------------------------------------ applying
 
     async def _take(self, session_id: str) -> dict[str, str]:

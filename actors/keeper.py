@@ -213,6 +213,14 @@ class Keeper:
             if head.status != "parked":
                 pool.stirred(session_id)
 
+    def wakes(self, session_id: str) -> bool:
+        """Tell whether a parked session is woken from here once it is due."""
+        return self._is_ours(session_id)
+
+    def reconsider(self) -> None:
+        """Try again, at the next look, what could not be taken over so far."""
+        self._refused.clear()
+
     async def adopt(self, dead: frozenset[str] = frozenset()) -> list[str]:
         """Take over running sessions without a living owner; returns those that were taken.
 

@@ -17,6 +17,7 @@ from .auditing import Auditing
 from .calling import Calling
 from .dossier import Trouble, concluded
 from .events import AlertRaised
+from .guard_calls import scope_rests
 from .model import UserMessage
 from .outcome import Completed, Outcome, Stopped, outcome_from_data
 from .parking import park, parks
@@ -129,6 +130,8 @@ class Life:
             return await self._settle_cut(session.cut)
         trouble: Trouble | None = None
         match step := next_step(session.state):
+            case AskModel() if session.installed.is_guard:
+                return self._calls_over()
             case AskModel():
                 trouble = self._planning.look() or await self._asking.ask()
             case RunCall():
@@ -177,6 +180,12 @@ class Life:
         if state.rolling is not None or state.unwound.running is not None:
             return False
         return cut.kind != "budget" or state.status in UNFINISHED
+
+    def _calls_over(self) -> Outcome:
+        """Every call of a scope has its result: it rests until its program calls again."""
+        rests = scope_rests(self._session.state)
+        self._session.ending = True
+        return self._session.handed_over(rests) if isinstance(rests, Trouble) else rests
 
     async def _unwind(self, step: Unwind) -> Outcome | None:
         """Undo what is left to be undone, whatever else there is; then the session ends, or goes on."""

@@ -15,28 +15,26 @@ STATUSES: tuple[SessionStatus, ...] = get_args(SessionStatus)
 ON_FAILURE: tuple[OnFailure, ...] = get_args(OnFailure)
 
 
-def check_id(session_id: str) -> str:
-    """Return a session id that every store and supervisor takes.
+def check_id(session_id: str, what: str = "session_id") -> str:
+    """Return a session id that every store and supervisor takes; ``what`` its giver calls it.
 
     Raises:
         UsageError: it is empty, too long, or has characters other than letters, digits and ``._-``.
     """
     if not isinstance(session_id, str) or not _ID.match(session_id):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise UsageError(
-            f"session_id={session_id!r} must be 1 to 200 letters, digits, dots, _ or -"
-        )
+        raise UsageError(f"{what}={session_id!r} must be 1 to 200 letters, digits, dots, _ or -")
     return session_id
 
 
-def check_own_id(session_id: str) -> str:
+def check_own_id(session_id: str, what: str = "session_id") -> str:
     """Return a session id that a caller may give: none that a sub-session could have.
 
     Raises:
         UsageError: as `check_id`, or it ends like the name of a sub-session.
     """
-    if _SUB_SESSION.search(check_id(session_id)):
+    if _SUB_SESSION.search(check_id(session_id, what)):
         raise UsageError(
-            f"session_id={session_id!r} ends like a sub-session's name (.NUMBER.NUMBER), "
+            f"{what}={session_id!r} ends like a sub-session's name (.NUMBER.NUMBER), "
             "which are the runtime's to give; choose another ending"
         )
     return session_id

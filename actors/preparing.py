@@ -109,7 +109,7 @@ class Preparing:
             arguments = tool.check(call.arguments)
         except InvalidArgument:
             return None
-        if self._closed(asked, tool, arguments, self._named(tool, call.arguments)) is not None:
+        if self._closed(asked, tool, arguments, self._named(tool, call)) is not None:
             return None
         found = gate(self._session, asked, tool)
         return found if isinstance(found, Requested) else None
@@ -141,7 +141,7 @@ class Preparing:
             arguments = tool.check(call.arguments)
         except InvalidArgument as error:
             return self._refused(asked, error)
-        named = self._named(tool, call.arguments)
+        named = self._named(tool, call)
         stopped = self._closed(asked, tool, arguments, named) or gate(session, asked, tool)
         if stopped is not None:
             return stopped
@@ -158,11 +158,16 @@ class Preparing:
             attempt=1,
         )
 
-    def _named(self, tool: AnyTool, arguments: str) -> str:
-        """Name the call by tool and canonical arguments, where anybody will compare it."""
-        state = self._session.state
+    def _named(self, tool: AnyTool, call: ToolCall) -> str:
+        """Name the call by tool and canonical arguments, where anybody will compare it.
+
+        A program that gives equal calls ids of their own means two; a model's ids say nothing.
+        """
+        session = self._session
+        state = session.state
         if tool.marks.effect == "write" or state.rejected or state.ledger.open:
-            return digest(tool.name, arguments, tool.defaults)
+            named = digest(tool.name, call.arguments, tool.defaults)
+            return f"{named}/{call.id}" if session.installed.is_guard and call.id else named
         return ""
 
     def _closed(
@@ -244,7 +249,7 @@ class Preparing:
             arguments=arguments,
             text=call.arguments,
             traits=traits,
-            digest=intent.digest if intent else self._named(tool, call.arguments),
+            digest=intent.digest if intent else self._named(tool, call),
             key=intent.key if intent else None,
             attempt=intent.attempts + (not unbegun) if intent else 1 + (not repeat),
             doubtful=(before or not unbegun) and not traits.safe_to_retry,

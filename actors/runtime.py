@@ -10,10 +10,10 @@
 """
 
 import random
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Literal, Self
+from typing import Any, Literal, Self, TypeVar, Unpack, overload
 
 import anyio
 import structlog
@@ -49,7 +49,7 @@ from ..supervisor.ids import Ids, RandomIds
 from ..supervisor.policy import Policies, Policy
 from ..supervisor.policy_file import load_policy
 from .accounts import Book, BudgetActor
-from .agent import Agent, InstalledAgent, check_fallbacks
+from .agent import GUARD, Agent, InstalledAgent, check_fallbacks
 from .alerts import Alerts
 from .approvals import ApprovalRequest, listed, request_named
 from .budget import Budget
@@ -57,6 +57,7 @@ from .bus import log_event
 from .checkpoint import MAILBOX_MAX, CheckpointActor
 from .decisions import as_json
 from .events import AlertRaised
+from .guard import Guarded, Guards, ScopeOptions, guard_agent, scope_of
 from .handle import SessionHandle
 from .inbox import Inbox
 from .keeper import Keeper
@@ -84,6 +85,8 @@ from .text import exact
 from .threads import LateOutcome, RunningThread, Threads
 from .upstreams import Upstreams
 from .workspaces import Snapshots, Workspaces, settings_of
+
+R = TypeVar("R")
 
 _log = structlog.get_logger("ukemi")
 
@@ -117,6 +120,8 @@ class Runtime:
             once: it is in the store before, and told again where the function raises or takes longer
             than 30 s, or the process dies. No session waits for it.
         random_source: spreads the waits between retries.
+        guarded: functions that `guard` is used for, where their unfinished calls shall be gone on
+            with on entering, and not only once somebody calls again.
         snapshots: whether working directories are kept before and after what may write there, so that
             sessions can be rolled back; only those that ``start`` was given. None: where the store is
             a file, beside it. ``Snapshots(...)`` says what is left out, and where else they are kept.
@@ -146,6 +151,7 @@ class Runtime:
         on_approval: OnApproval | None = None,
         on_alert: OnAlert | None = None,
         random_source: random.Random | None = None,
+        guarded: Sequence[Callable[..., Any]] = (),
         snapshots: bool | Snapshots | None = None,
         checks: Sequence[Check] = (),
     ) -> None:
@@ -159,6 +165,7 @@ class Runtime:
         self._ids = ids or RandomIds()
         self._secrets = check_secrets(secrets)
         self._agents = install(agents, self._secrets)
+        self._guarded = tuple(guarded)
         self._checks = check_checks("Runtime", checks)
         check_staged(agents, kept=self._workspaces.on)
         self._adopts = adopt
@@ -183,6 +190,7 @@ class Runtime:
         self._inbox: Inbox | None = None
         self._rollbacks: Rollbacks | None = None
         self._keeper: Keeper | None = None
+        self._guards: Guards | None = None
 
     # ------------------------------------------------------------ the block
 
@@ -220,6 +228,17 @@ class Runtime:
             adopts=self._adopts,
             tells=self._on_approval is not None,
         )
+        self._guards = Guards(
+            services,
+            self._open_sessions,
+            self._inbox,
+            self._keeper,
+            self._agents,
+            self._secrets,
+            self.session,
+        )
+        for function in self._guarded:
+            self._guards.known(function)
         await self._store.open()
         try:
             await self._sum_up()
@@ -531,6 +550,38 @@ class Runtime:
         text = None if args is None else as_json(args)
         await self._inbox_here.decide(session_id, Decide(verdict, call, number, why, text), by)
 
+    @overload
+    def guard(
+        self, function: Callable[..., Awaitable[R]], **options: Unpack[ScopeOptions]
+    ) -> Guarded[R]: ...
+
+    @overload
+    def guard(self, function: Callable[..., R], **options: Unpack[ScopeOptions]) -> Guarded[R]: ...
+
+    def guard(self, function: Callable[..., Any], **options: Unpack[ScopeOptions]) -> Guarded[Any]:
+        """Return a function that runs under the ledger, outside any agent's session.
+
+        Called with equal arguments in the same scope it runs once: the recorded result is returned,
+        also after a crash. What was cut off goes the way of a session's call: key, probe, person.
+
+        Args:
+            function: a tool, or any function that can be one; without marks it counts as a write
+                that is not safe to repeat.
+            scope: what the call belongs to, such as an order's number; the id of a session.
+            call_id: tells calls with equal arguments apart that are meant to be two.
+            budget: the scope's own limits, from its first call on; None: no limits.
+            group, tenant: whose budget it shares, from its first call on.
+
+        Raises:
+            UsageError: it can be no tool, another tool has its name, or a bad scope.
+        """
+        guards = self._guards
+        if guards is None or self._left:
+            raise UsageError("the runtime is not running; use it inside `async with Runtime(...)`")
+        named = scope_of(options)
+        self._budget.book.check_known(group=named.group, tenant=named.tenant)
+        return Guarded(guards, guards.known(function), named)
+
     def reload_policy(self, policy: Policy | str | Path | None = None) -> Policy:
         """Read the policy again, or take another; sessions use it from their next decision on.
 
@@ -658,6 +709,25 @@ class Runtime:
         log_event(AlertRaised(session_id="", at_ms=self._clock.wall_ms(), text=text))
 
 
+@overload
+def guard(
+    function: Callable[..., Awaitable[R]], *, runtime: Runtime, **options: Unpack[ScopeOptions]
+) -> Guarded[R]: ...
+
+
+@overload
+def guard(
+    function: Callable[..., R], *, runtime: Runtime, **options: Unpack[ScopeOptions]
+) -> Guarded[R]: ...
+
+
+def guard(
+    function: Callable[..., Any], *, runtime: Runtime, **options: Unpack[ScopeOptions]
+) -> Guarded[Any]:
+    """Return a function that runs under the ledger of a runtime; see `Runtime.guard`."""
+    return runtime.guard(function, **options)
+
+
 def _log_report(report: Report) -> None:
     """Log what a supervisor reports."""
     if structlog.is_configured():
@@ -700,8 +770,11 @@ def install(agents: Sequence[Agent], secrets: Mapping[str, str]) -> dict[str, In
     for agent in agents:
         if not isinstance(agent, Agent):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise UsageError(f"agents= holds {agent!r}, which is no Agent")
+        if agent.name == GUARD:
+            raise UsageError(f"the name {GUARD!r} is that of guarded calls; give the agent another")
         if agent.name in installed:
             raise UsageError(f"two agents are called {agent.name!r}; give one another name")
         installed[agent.name] = InstalledAgent(agent, secrets)
     check_fallbacks(installed)
+    installed[GUARD] = guard_agent((), secrets)
     return installed

@@ -18,10 +18,20 @@ from ..stores.base import (
     StoreFailed,
 )
 from ..stores.liveness import owner_is_dead
-from ..stores.records import JournalEntry, OnFailure, Opened, Said, Spent, Woken, encode_row
+from ..stores.records import (
+    Answered,
+    JournalEntry,
+    OnFailure,
+    Opened,
+    Said,
+    Spent,
+    ToolCall,
+    Woken,
+    encode_row,
+)
 from ..supervisor.errors import UsageError
 from .accounts import NOTHING, Book
-from .agent import InstalledAgent
+from .agent import GUARD, InstalledAgent
 from .budget import Account, Budget, budget_from
 from .events import SessionResumed, SessionStarted, SessionWoken
 from .inspection import entries_of, fold
@@ -30,6 +40,7 @@ from .outcome import outcome_from_data
 from .pool import Pool
 from .services import Services
 from .session import Session
+from .state import SessionState
 from .wording import encodable
 from .work import Cut
 
@@ -79,7 +90,7 @@ class Sessions:
             UsageError: this runtime has no such agent.
         """
         if name not in self._agents:
-            known = ", ".join(sorted(self._agents)) or "none"
+            known = ", ".join(sorted(self._agents.keys() - {GUARD})) or "none"
             raise UsageError(f"agent {name!r} is unknown here; agents= has: {known}")
         return self._agents[name]
 
@@ -93,8 +104,12 @@ class Sessions:
         on_failure: OnFailure = "undo",
         *,
         snapshots: bool = False,
+        calls: tuple[ToolCall, ...] = (),
     ) -> Session:
         """Store a new session and start it; it is durable when this returns.
+
+        Args:
+            calls: what a program calls, in place of a model.
 
         Raises:
             UsageError: no such agent, an empty task, or a budget that cannot be held.
@@ -116,6 +131,8 @@ class Sessions:
             self._services.workspaces.on and self._kept(facts.parent, snapshots),
         )
         entries: list[JournalEntry] = [opened, Said(1, text)]
+        if calls:
+            entries.append(Answered(2, calls=calls, ledger=True))
         facts = msgspec.structs.replace(facts, title=text[:TITLE_MAX])
         create = Create(
             session_id=session_id,
@@ -286,6 +303,8 @@ class Sessions:
             await self._parent_first(head.facts.parent, dead)
         # Read it first: what cannot be read here stays with whoever can.
         stored = await services.store.load(session_id)
+        if installed.is_guard:
+            check_guarded(installed, fold(session_id, entries_of(stored)))
         claim = Claim(
             session_id=session_id,
             owner=services.ownership.owner,
@@ -406,6 +425,21 @@ def check_task(text: str) -> None:
     """
     if not isinstance(text, str) or not text.strip():  # pyright: ignore[reportUnnecessaryIsInstance]
         raise UsageError(f"task {text!r} is empty; say what the agent should do")
+
+
+def check_guarded(installed: InstalledAgent, state: SessionState) -> None:
+    """Refuse to go on with a scope whose unfinished calls are of tools that are not guarded here.
+
+    Raises:
+        UsageError: one is; whoever guards it goes on with the scope.
+    """
+    unsettled = {call.name for turn in state.conversation.open for call in turn.answered.calls}
+    unsettled |= {entry.tool for entry in state.ledger.open.values()}
+    for name in sorted(unsettled):
+        if name not in installed.toolbox:
+            raise UsageError(
+                f"its tool {name!r} is not guarded here; give it in Runtime(guarded=[...])"
+            )
 
 
 def check_budget(installed: InstalledAgent, budget: Budget) -> None:

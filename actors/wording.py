@@ -122,6 +122,7 @@ def retried(
         detail=directive.detail if isinstance(directive, HandOver) else "",
         retry_after=failure.retry_after,
         evidence=tuple(clipped(each, FIELD_MAX) for each in failure.evidence[:EVIDENCE_MAX]),
+        fields=tuple(clipped(each, FIELD_MAX) for each in failure.fields[:FIELDS_MAX]),
     )
 
 

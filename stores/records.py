@@ -373,7 +373,7 @@ class Retried(Entry, frozen=True, tag="retry"):
     ``wait_s`` seconds (retry), or the end of the attempts, for the reason in ``detail``.
     ``retry_after`` is the wait that the other side asked for, in seconds. ``due_at_ms``: when the next
     attempt is due, on the wall clock; the wait goes on over a restart. ``doubtful``: this attempt,
-    or one before it, may have taken effect.
+    or one before it, may have taken effect. ``fields`` are the arguments at fault.
     """
 
     n: int
@@ -389,6 +389,7 @@ class Retried(Entry, frozen=True, tag="retry"):
     evidence: tuple[str, ...] = ()
     due_at_ms: int | None = None
     doubtful: bool = False
+    fields: tuple[str, ...] = ()
 
 
 class Restarted(Entry, frozen=True, tag="restart"):

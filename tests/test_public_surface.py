@@ -52,6 +52,7 @@ ModelRequest NOT_DONE NotDone Option Outcome PermissionDenied PlanningFailure Po
 RetryPolicy RollbackPreview RollbackReport Runtime RuntimeClosed SessionHandle Snapshots Staged StagedChange StagedFile Stopped Tool ToolBug Traits TransientError UkemiError UsageError classify
 current declared_failure read_rules tool AlreadyDecided CheckpointUnknown Fenced SessionDamaged SessionExists SessionOwned
 SessionUnknown StoreError StoreFailed StoreUnusable ApprovalRequest RequestClosed
+CallFailed CallStopped Denied GuardError Guarded GuardedResult HandedOverError InDoubt guard
 """
 ACTORS = """
 AlertRaised AssistantMessage AuditMismatch BreakerClosed BreakerHalfOpen BreakerOpened BudgetSoft CallFinished CallLate CallProbed CallStarted CallStuck
