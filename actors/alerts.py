@@ -13,11 +13,15 @@ class Alerts:
 
     Args:
         keep: given the text of each alert that is told, and the session it is about.
+        notify: the same for what is no alert, and is told to the application's hook alone.
     """
 
-    def __init__(self, clock: Clock, keep: Callable[[str, str], None]) -> None:
+    def __init__(
+        self, clock: Clock, keep: Callable[[str, str], None], notify: Callable[[str, str], None]
+    ) -> None:
         self._clock = clock
         self._keep = keep
+        self._notify = notify
         self._told_at: dict[str, float] = {}
 
     def due(self, cause: str, text: str, every_s: float, session_id: str = "") -> bool:
@@ -25,6 +29,17 @@ class Alerts:
 
         Whoever stores what has led to it does that afterwards: then the alert is durable no later.
         """
+        is_due = self._is_due(cause, every_s)
+        if is_due:
+            self._keep(text, session_id)
+        return is_due
+
+    def notify(self, cause: str, text: str, every_s: float, session_id: str) -> None:
+        """Tell the hook of how a session has ended, once for each cause in a while."""
+        if self._is_due(f"end {cause}", every_s):
+            self._notify(text, session_id)
+
+    def _is_due(self, cause: str, every_s: float) -> bool:
         now = self._clock.now()
         told_at = self._told_at.get(cause)
         if told_at is not None and now - told_at < every_s:
@@ -33,5 +48,4 @@ class Alerts:
         while len(self._told_at) >= CAUSES_MAX:
             del self._told_at[next(iter(self._told_at))]
         self._told_at[cause] = now
-        self._keep(text, session_id)
         return True

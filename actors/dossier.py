@@ -6,7 +6,7 @@ from ..supervisor.decide import HandOver, Reason
 from ..supervisor.failure import Failure
 from .budget import Account, Refusal
 from .options import options_for
-from .outcome import Dossier, DoubtfulCall, HandedOver
+from .outcome import Dossier, DoubtfulCall, HandedOver, Outcome
 from .state import SessionState
 
 TEXT_MAX = 4_000
@@ -110,6 +110,46 @@ def doubts(state: SessionState) -> list[DoubtfulCall]:
         )
         for (n, index), entry in state.in_doubt.items()
     ]
+
+
+TELLS_ITSELF: frozenset[Reason] = frozenset(
+    {"permission", "unknown", "bug", "mismatch", "restarts"}
+)
+"""Reasons that come with an alert of their own, where the policy wants one."""
+
+OUTAGE_S = 60.0
+"""Seconds within which handovers of one agent are told once where the other side is what failed."""
+
+
+class Notice(Struct, frozen=True):
+    """That a person is needed: told once for this cause in this time."""
+
+    cause: str
+    text: str
+    every_s: float = 0.0
+
+
+def notice_of(session_id: str, agent: str, outcome: Outcome, left_open: int) -> Notice | None:
+    """Return what people are told of how a session has ended; None: nobody is needed, or is told.
+
+    Args:
+        left_open: how many questions are left of a session that was not handed over.
+    """
+    if isinstance(outcome, HandedOver):
+        if outcome.reason in TELLS_ITSELF:
+            return None
+        detail = f": {outcome.detail[:200]}" if outcome.detail else ""
+        reason = outcome.reason.replace("_", " ")
+        text = f"session {session_id} of agent {agent} was handed over ({reason}){detail}"
+        # An outage hits many at once, and all in the same way.
+        together = outcome.reason == "blocked"
+        cause = f"{agent} blocked" if together else session_id
+        return Notice(cause, text, OUTAGE_S if together else 0.0)
+    if not left_open:
+        return None
+    asked = "a question" if left_open == 1 else f"{left_open} questions"
+    text = f"session {session_id} of agent {agent} has ended and left {asked} open for a person"
+    return Notice(session_id, text)
 
 
 def questions(state: SessionState) -> list[str]:

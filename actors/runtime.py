@@ -116,8 +116,8 @@ class Runtime:
         on_approval: an async function that tells people of a request, by chat, mail or a web page; it
             is given an `ApprovalRequest`, at least once each, and again later where it raises or
             takes longer than 10 s. It need not wait for the answer.
-        on_alert: an async function that is told of each alert (`ukemi.actors.AlertRaised`), at least
-            once: it is in the store before, and told again where the function raises or takes longer
+        on_alert: an async function that is told of each alert (`ukemi.actors.AlertRaised`), and of each
+            session that needs a person, at least once: it is in the store before, and told again where the function raises or takes longer
             than 30 s, or the process dies. No session waits for it.
         random_source: spreads the waits between retries.
         guarded: functions that `guard` is used for, where their unfinished calls shall be gone on
@@ -343,7 +343,7 @@ class Runtime:
             classify=self._classifier,
             policies=self._policies,
             upstreams=Upstreams(self._clock, self._policies),
-            alerts=Alerts(self._clock, self._keep_alert),
+            alerts=Alerts(self._clock, self._keep_alert, self._notify),
             store_file=self._file,
             roll=self._random.random,
             threads=self._threads,
@@ -703,6 +703,10 @@ class Runtime:
         del self._alerts[:-100]
         if self._teller is not None:
             self._teller.tell(text, session_id)
+
+    def _notify(self, text: str, session_id: str) -> None:
+        if self._teller is not None:
+            self._teller.tell(text, session_id, again=True)
 
     def _alert(self, text: str) -> None:
         self._keep_alert(text)

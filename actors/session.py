@@ -29,7 +29,7 @@ from .agent import InstalledAgent
 from .approvals import requests_after
 from .budget import SECONDS, Account
 from .bus import Channel
-from .dossier import Trouble, hand_over, questions
+from .dossier import Trouble, hand_over, notice_of, questions
 from .events import (
     CheckpointStored,
     Event,
@@ -262,9 +262,18 @@ class Session:
             spent=spent,
             left_open=0 if isinstance(outcome, HandedOver) else len(questions(self.state)),
         )
+        if outcome_to_data(outcome) != self.state.outcome:
+            self._notify(outcome)
         self.final = outcome
         entry = Ended(status, outcome_to_data(outcome), spent)
         return self.journal.append(entry, status=status, facts=self.facts)
+
+    def _notify(self, outcome: Outcome) -> None:
+        """Have people told who are needed; on its way to the store before the end itself."""
+        notice = notice_of(self.id, self.installed.name, outcome, self.facts.left_open)
+        if notice is not None:
+            alerts = self.services.alerts
+            alerts.notify(notice.cause, notice.text, notice.every_s, self.id)
 
     def lose(self, error: UkemiError) -> None:
         """This process drives the session no more, and does not know how it will end."""

@@ -52,7 +52,7 @@ _log = structlog.get_logger("ukemi")
 
 
 class _Waiting(Struct):
-    """An alert to be told: how often that was tried, and when it is tried next."""
+    """An alert to be told: how often that was tried in vain, and when it is tried next."""
 
     warn: Warn
     stored: bool
@@ -69,13 +69,13 @@ class Teller:
     """Tells the alerts of one runtime, one after the other, and those of runtimes that are gone.
 
     Args:
-        hook: the application's; None: nothing is stored, and nobody told.
+        hook: the application's.
         owner: names this runtime, as it owns its sessions.
     """
 
     def __init__(
         self,
-        hook: OnAlert | None,
+        hook: OnAlert,
         store: Store,
         checkpoint: CheckpointActor,
         clock: Clock,
@@ -99,9 +99,13 @@ class Teller:
 
     # ------------------------------------------------------------ given
 
-    def tell(self, text: str, session_id: str = "") -> None:
-        """Have an alert told; it is on its way to the store when this returns."""
-        if self._hook is None or not self._is_new(text):
+    def tell(self, text: str, session_id: str = "", *, again: bool = False) -> None:
+        """Have an alert told; it is on its way to the store when this returns.
+
+        Args:
+            again: also where the same was told a moment ago.
+        """
+        if not again and not self._is_new(text):
             return
         self._number += 1
         warn = Warn(
@@ -186,15 +190,13 @@ class Teller:
         return [each for each in others if each.owner in dead or each.name in free]
 
     async def _attempt(self, waiting: _Waiting) -> None:
-        hook, warn = self._hook, waiting.warn
-        assert hook is not None  # nothing waits without one
-        waiting.attempts += 1
+        warn = waiting.warn
         event = AlertRaised(
             session_id=warn.session_id, at_ms=warn.at_ms, text=warn.text, name=warn.name
         )
         try:
             with anyio.fail_after(HOOK_S_MAX):
-                await hook(event)
+                await self._hook(event)
         except Exception as error:  # noqa: BLE001 - whatever the application's hook raises, it was not told
             self._failed(waiting, error)
         else:
@@ -217,6 +219,7 @@ class Teller:
     def _failed(self, waiting: _Waiting, error: Exception) -> None:
         """Try again later. It is only logged: an alert about this would go the same way."""
         warn, now = waiting.warn, self._clock.now()
+        waiting.attempts += 1
         if structlog.is_configured():
             _log.warning("alert.untold", text=warn.text, error=f"{type(error).__name__}: {error}")
         waiting.due_at = now + delay_s(waiting.attempts)

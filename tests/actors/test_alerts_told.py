@@ -1,16 +1,34 @@
 """Alerts reach the application's hook at least once each, and no session waits for it."""
 
+from typing import get_args
+
 import anyio
 import pytest
 from sessions import agent, run_one
 from store_faults import FaultyStore
 
-from ukemi import Completed, HandedOver, PermissionDenied, Runtime, StoreFailed, tool
+from ukemi import (
+    Budget,
+    Completed,
+    Dossier,
+    HandedOver,
+    Outcome,
+    PermissionDenied,
+    Policy,
+    RetryPolicy,
+    Runtime,
+    Stopped,
+    StoreFailed,
+    TransientError,
+    tool,
+)
 from ukemi.actors import AlertRaised
+from ukemi.actors.dossier import TELLS_ITSELF, notice_of
 from ukemi.actors.teller import ATTEMPTS_MAX, HOOK_S_MAX, LOOK_S, OnAlert, delay_s
 from ukemi.models import call
 from ukemi.stores.base import WARNINGS_MAX, Done, Leave, Renew, Warn, Warned, WarningQuery
 from ukemi.stores.memory import MemoryStore
+from ukemi.supervisor.decide import Reason
 
 
 @tool
@@ -18,6 +36,7 @@ async def order(sku: str) -> str:
     raise PermissionDenied("the key has expired")
 
 
+DOSSIER = Dossier(failed_step="s", input="i", upstream_error="e", tried=("t",), options=())
 SCRIPT = [call("order", sku="A"), "Done."]
 NOBODY = WarningQuery(owner="nobody", now_ms=1 << 60)
 
@@ -180,3 +199,79 @@ async def test_the_oldest_make_room(store: MemoryStore) -> None:
     )
     found = await store.warnings(WarningQuery(owner="me", now_ms=1, limit=10_000))
     assert [each.name for each in found] == [each.name for each in many[5:]]
+
+
+# ---------------------------------------------------------------- sessions that need a person
+
+
+async def test_each_session_that_needs_a_person_is_told_of(store: MemoryStore) -> None:
+    """A spent budget is no alert, and still somebody has to decide; the same end twice is told once."""
+    pager = Pager()
+    of = agent([call("order", sku="A")] * 9, [order])
+    async with Runtime(store, agents=[of], on_alert=pager) as runtime:
+        for name in ("one", "two"):
+            await run_one(runtime, of, session_id=name, budget=Budget(tool_calls=0))
+        assert runtime.alerts == ()
+        await runtime.session("two").resolve("go_on", result="Try once more.")
+        await runtime.session("two").outcome()
+    told = [(each.session_id, each.text) for each in pager.told]
+    assert [name for name, _ in told] == ["one", "two", "two"]
+    assert told[0][1].startswith("session one of agent agent was handed over (budget): budget tool")
+
+
+async def test_an_outage_is_told_of_once(store: MemoryStore) -> None:
+    @tool(effect="read")
+    async def look(city: str) -> str:
+        raise TransientError("busy")
+
+    pager = Pager()
+    of = agent([call("look", city="Bonn")] * 60, [look])
+    policy = Policy(transient=RetryPolicy(attempts_max=1))
+    async with Runtime(store, agents=[of], on_alert=pager, policy=policy) as runtime:
+        for number in range(20):
+            await run_one(runtime, of, session_id=f"s-{number}")
+    (alert,) = pager.told
+    assert "session s-0" in alert.text and "(blocked)" in alert.text
+
+
+async def test_a_session_that_leaves_questions_open_is_told_of(store: MemoryStore) -> None:
+    began = anyio.Event()
+
+    @tool
+    async def pay(to: str) -> str:
+        began.set()
+        await anyio.sleep(60)
+        return to
+
+    pager = Pager()
+    of = agent([call("pay", to="ann"), "Done."], [pay])
+    async with Runtime(store, agents=[of], on_alert=pager) as runtime:
+        session = await runtime.start("agent", "go", session_id="one")
+        await began.wait()
+        await session.cancel()
+    assert [each.text for each in pager.told] == [
+        "session one of agent agent has ended and left a question open for a person"
+    ]
+
+
+ENDS: list[tuple[Outcome, int, str | None]] = [
+    (Completed("yes"), 0, None),
+    (Completed("yes"), 2, "left 2 questions open"),
+    (Stopped("cancelled"), 0, None),
+    (Stopped("cancelled"), 1, "left a question open"),
+    *((HandedOver(reason, DOSSIER, "why"), 0, None) for reason in sorted(TELLS_ITSELF)),
+    *(
+        (HandedOver(reason, DOSSIER, "why"), 0, f"handed over ({reason.replace('_', ' ')}): why")
+        for reason in get_args(Reason)
+        if reason not in TELLS_ITSELF
+    ),
+]
+
+
+@pytest.mark.parametrize(("outcome", "left_open", "said"), ENDS, ids=lambda value: str(value)[:30])
+def test_who_is_needed(outcome: Outcome, left_open: int, said: str | None) -> None:
+    notice = notice_of("s-1", "buyer", outcome, left_open)
+    if said is None:
+        assert notice is None
+    else:
+        assert notice is not None and said in notice.text and "s-1" in notice.text
