@@ -273,7 +273,7 @@ def error_of(scope: str, call: ScopeCall, outcome: Outcome | None) -> UkemiError
     name = f"{call.asked.name} (scope {scope}, call {call.n}.{call.index})"
     match call.standing:
         case "in_doubt" | "unsettled":
-            text = f"{name} may have taken effect; answer with `ukemi resolve {scope}`"
+            text = f"{name} may have taken effect; `ukemi handovers` has the question"
             doubt = InDoubt(text, scope=scope, call=call.id)
             doubt.dossier = outcome.dossier if isinstance(outcome, HandedOver) else None
             return doubt
