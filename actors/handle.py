@@ -130,7 +130,7 @@ class SessionHandle:
             stirred = pool.next_life(self.id)
             if (await self._store.head(self.id)).status != "parked":
                 pool.stirred(self.id)
-                if self.id in pool.active:
+                if self.id in pool.active or await self._sessions.opened(self.id):
                     continue
                 return None
             await stirred.wait()

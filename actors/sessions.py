@@ -81,6 +81,16 @@ class Sessions:
         """Names of the agents whose sessions may run here."""
         return frozenset(self._agents)
 
+    async def opened(self, session_id: str) -> bool:
+        """Wait for whoever opens this session here at the moment; tell whether somebody did.
+
+        Until that is done the store says that it is driven here, and it is not active yet.
+        """
+        if session_id not in self._locks:
+            return False
+        async with self._lock(session_id):
+            return True
+
     # ------------------------------------------------------------ starting and opening
 
     def installed(self, name: str) -> InstalledAgent:
