@@ -22,7 +22,7 @@ import structlog
 from anyio.lowlevel import current_token
 from msgspec import Struct
 
-from ..supervisor.errors import ToolBug, TransientError
+from ..supervisor.errors import ToolBug, TransientError, message_of
 from .context import CallContext, current_or_none
 
 T = TypeVar("T")
@@ -293,6 +293,6 @@ def _presentable(tool: str, error: BaseException) -> BaseException:
     """Keep exceptions that mean something to an event loop from acting on ours."""
     if isinstance(error, Exception) and not isinstance(error, StopIteration | StopAsyncIteration):
         return error
-    bug = ToolBug(f"the body of tool {tool!r} raised {type(error).__name__}: {error}")
+    bug = ToolBug(f"the body of tool {tool!r} raised {type(error).__name__}: {message_of(error)}")
     bug.__cause__ = error
     return bug

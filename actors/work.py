@@ -12,7 +12,7 @@ import anyio
 from msgspec import Struct
 
 from ..supervisor import Timer, Timers
-from ..supervisor.errors import ToolBug
+from ..supervisor.errors import ToolBug, message_of
 from ..supervisor.loops import close_leaked
 from .budget import Refusal
 
@@ -60,6 +60,16 @@ class BodyExit(ToolBug):
 
     def __init__(self, what: str, code: object) -> None:
         super().__init__(f"{what} called sys.exit({code!r})")
+
+
+class BodyPanic(ToolBug):
+    """The body raised what is no `Exception`: a panic of an extension, a test's own "failed".
+
+    Let through, it would end the session's actor, whose restart asks again and again.
+    """
+
+    def __init__(self, what: str, error: BaseException) -> None:
+        super().__init__(f"{what} raised {type(error).__name__}: {message_of(error)}")
 
 
 class LeakedScope(ToolBug):
@@ -160,6 +170,14 @@ class Work:
         except Exception as error:
             self._explain(body, limit_s, error)
             raise
+        except (KeyboardInterrupt, GeneratorExit):
+            raise  # the program is being ended, or this coroutine closed
+        except BaseException as error:
+            if anyio.current_effective_deadline() == float("-inf"):
+                raise  # a cancellation of ours may be among what is raised together
+            panic = BodyPanic(what, error)
+            self._explain(body, limit_s, panic)
+            raise panic from error
         finally:
             self._leave(body, timer)
         self._explain(body, limit_s, None)

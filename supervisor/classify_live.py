@@ -9,6 +9,7 @@ from itertools import islice
 from typing import Any, cast
 
 from .classify_values import Record, is_list, is_mapping, mapping
+from .errors import message_of
 
 _TEXT_MAX = 20_000
 _DEPTH_MAX = 6
@@ -35,7 +36,7 @@ def live_record(error: BaseException) -> dict[str, Any]:
     return {
         "type": f"{kind.__module__}.{kind.__qualname__}",
         "mro": [f"{each.__module__}.{each.__qualname__}" for each in kind.__mro__[:-1]],
-        "message": message_of(error),
+        "message": message_of(error, _TEXT_MAX),
         "attrs": attrs,
         "args": [_plain(each) for each in error.args[:8]],
         "cause": error.__cause__,
@@ -44,14 +45,6 @@ def live_record(error: BaseException) -> dict[str, Any]:
         "exceptions": _members(error),
         "raised_in": _raised_in(error),
     }
-
-
-def message_of(error: BaseException) -> str:
-    """The text of an exception; one whose ``__str__`` fails is shown by its type."""
-    try:
-        return str(error)[:_TEXT_MAX]
-    except Exception:  # noqa: BLE001 - a foreign __str__ may do anything; the class is still known
-        return type(error).__name__
 
 
 def getattr_quiet(value: object, name: str) -> Any:

@@ -61,6 +61,14 @@ GRAVEST_FIRST = (
 """A group of errors is as bad as its worst member: what no repeat helps before what one may."""
 
 
+def message_of(error: BaseException, chars_max: int = 20_000) -> str:
+    """Return the text of an exception; one whose ``__str__`` fails is shown by its type."""
+    try:
+        return str(error)[:chars_max]
+    except Exception:  # noqa: BLE001 - a foreign __str__ may do anything; the class is still known
+        return type(error).__name__
+
+
 class UkemiError(Exception):
     """Root of every exception Ukemi raises on purpose."""
 

@@ -10,7 +10,7 @@ from typing import cast
 
 from msgspec import Struct
 
-from .errors import GRAVEST_FIRST, ErrorClass, Failed, UkemiError
+from .errors import GRAVEST_FIRST, ErrorClass, Failed, UkemiError, message_of
 
 _FRAMES_MAX = 12
 _CAUSES_MAX = 4
@@ -171,7 +171,7 @@ def crashed(
 ) -> Crashed:
     """Make a record of an exception; of several, of the gravest."""
     worst = min(errors, key=lambda each: GRAVEST_FIRST.index(classify(each)))
-    text, trace = str(worst)[:_TEXT_MAX], traceback_of(worst)
+    text, trace = message_of(worst, _TEXT_MAX), traceback_of(worst)
     if clean is not None:
         text, trace = clean(text), clean(trace)
     return Crashed(classify(worst), type(worst).__qualname__, text, trace)
@@ -194,7 +194,9 @@ def traceback_of(error: BaseException) -> str:
     link: BaseException | None = error
     while link is not None and len(parts) < _CAUSES_MAX:
         lines = [f'  File "{file}", line {line}, in {name}' for file, line, name in _frames(link)]
-        parts.append("\n".join([*lines, f"{type(link).__qualname__}: {str(link)[:_TEXT_MAX]}"]))
+        parts.append(
+            "\n".join([*lines, f"{type(link).__qualname__}: {message_of(link, _TEXT_MAX)}"])
+        )
         link = link.__cause__ or (None if link.__suppress_context__ else link.__context__)
     return "\nCaused by:\n".join(parts)
 

@@ -208,6 +208,69 @@ async def test_sys_exit_in_a_body_ends_that_body_alone() -> None:
     assert "sys.exit(3)" in outcome.dossier.upstream_error
 
 
+class Panic(BaseException):
+    """As extensions written in Rust raise it."""
+
+
+class Mute(BaseException):
+    def __str__(self) -> str:
+        raise ValueError("not even a text")
+
+
+PANICS: list[BaseException] = [
+    Panic("index out of bounds"),
+    Mute(),
+    BaseExceptionGroup("several", [Panic("index out of bounds"), ValueError("x")]),
+]
+
+
+@pytest.mark.parametrize("in_thread", [False, True])
+@pytest.mark.parametrize("panic", PANICS, ids=lambda each: type(each).__name__)
+async def test_a_panic_is_a_bug_of_that_body_and_is_not_repeated(
+    panic: BaseException, in_thread: bool
+) -> None:
+    ran = list[str]()
+
+    async def here() -> str:
+        ran.append("here")
+        raise panic
+
+    def there() -> str:
+        ran.append("there")
+        raise panic
+
+    of = agent([call("odd"), "x"], [tool(name="odd", effect="read")(there if in_thread else here)])
+    outcome = (await bystander_unharmed(of))["agent"]
+    assert isinstance(outcome, HandedOver) and outcome.reason == "bug"
+    assert type(panic).__name__ in outcome.dossier.upstream_error
+    assert len(ran) == 1
+
+
+async def test_a_panic_in_a_write_is_a_doubt_and_in_its_probe_unclear() -> None:
+    async def look() -> str:
+        raise Panic("the probe")
+
+    @tool(probe=look)
+    async def pay() -> str:
+        raise Panic("the body")
+
+    outcome = (await bystander_unharmed(agent([call("pay"), "x"], [pay])))["agent"]
+    assert isinstance(outcome, HandedOver) and outcome.reason == "bug"
+    assert len(outcome.dossier.in_doubt) == 1
+
+
+async def test_a_panic_of_a_model_is_a_bug_and_is_not_asked_again() -> None:
+    asked = list[int]()
+
+    def panics(request: ModelRequest) -> str:
+        asked.append(request.attempt)
+        raise Panic("the client")
+
+    outcome = (await bystander_unharmed(agent(panics, [])))["agent"]
+    assert isinstance(outcome, HandedOver) and outcome.reason == "bug"
+    assert len(asked) == 1
+
+
 async def test_a_scope_left_open_harms_nobody_else(anyio_backend_name: str) -> None:
     if anyio_backend_name == "trio":
         return  # trio ends a run whose scopes are out of order by itself, loudly

@@ -279,6 +279,25 @@ async def test_an_error_group_counts_as_its_gravest_member() -> None:
         )
 
 
+async def test_an_error_that_cannot_be_shown_is_shown_by_its_type() -> None:
+    """Were it let through, the record of one crash would end all children."""
+    log = Log()
+
+    class Mute(Exception):
+        def __str__(self) -> str:
+            raise ValueError("not even a text")
+
+    async def body(ctx: Context[Any]) -> None:
+        if ctx.incarnation == 1:
+            raise Mute from Mute()
+        await anyio.sleep_forever()
+
+    async with running(log, tree(ChildSpec(id="a", start=body), ChildSpec(id="b", start=idle))):
+        reason = (await log.report(ChildTerminated)).reason
+        assert isinstance(reason, Crashed)
+        assert (reason.type_name.rpartition(".")[2], reason.text) == ("Mute", "Mute")
+
+
 async def test_a_crash_keeps_no_frame_alive() -> None:
     """Only text is kept of an exception: what its frames held is free again."""
     log = Log()
