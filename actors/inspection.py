@@ -145,7 +145,7 @@ def inspection(head: Head, state: SessionState, spent: Spent | None = None) -> I
     return Inspection(
         session_id=head.session_id,
         agent=head.facts.agent,
-        status=state.status,
+        status="running" if state.rolling is not None else state.status,
         checkpoint=state.counter,
         in_doubt=unresolved,
         questions=tuple(questions(state)),

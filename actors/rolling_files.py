@@ -118,7 +118,8 @@ def walked(
     taken_back = _finished(files, name + UNDO)
     if taken_back is not None:
         return _stopped(files, name, taken_back)
-    report = _finished(files, name) or begin()
+    resumed = _finished(files, name)
+    report = begin() if resumed is None else _all_of(files, name, resumed)
     if report.state == "stopped":
         return _stopped(files, name, _undo(files, name, name + UNDO))
     paths = ended_paths(report)
@@ -137,6 +138,18 @@ def _finished(files: WorkspaceFiles, name: str) -> Report | None:
         return files.finish(name, pause=from_thread.check_cancelled)
     except RestoreUnknown:
         return None
+
+
+def _all_of(files: WorkspaceFiles, name: str, report: Report) -> Report:
+    """Count what an earlier life had done: to this one it looked as if it had always been so."""
+    steps = {step.path: step for step in files.restorer.journal.get(name).plan.steps}
+    outcomes = tuple(
+        msgspec.structs.replace(one, did="deleted" if steps[one.path].deletes else "restored")
+        if one.did == "as wanted"
+        else one
+        for one in report.outcomes
+    )
+    return msgspec.structs.replace(report, outcomes=outcomes)
 
 
 def _stopped(files: WorkspaceFiles, name: str, taken_back: Report) -> FilesEnd:

@@ -13,7 +13,7 @@ from work_trees import put, told
 from ukemi import CheckpointUnknown, Completed, Policy, Stopped
 from ukemi.actors import NoteMessage, ToolMessage, UserMessage
 from ukemi.models import call
-from ukemi.stores.records import Resulted
+from ukemi.stores.records import Resulted, ToolCall
 from ukemi.stores.sqlite import SqliteStore
 from ukemi.stores.workspace import path_bytes
 from ukemi.supervisor.policy import StoragePolicy
@@ -26,7 +26,7 @@ def anyio_backend(request: pytest.FixtureRequest) -> tuple[str, dict[str, object
     return backend
 
 
-def sh(command: str) -> object:
+def sh(command: str) -> ToolCall:
     return call("shell", command=command)
 
 
