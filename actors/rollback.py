@@ -321,9 +321,14 @@ def kept_words(effects: Iterable[RollbackEffect], unknown: Sequence[str]) -> tup
         + (" (not known whether it took effect)" if each.way == "in doubt" else "")
         + (f": {each.detail}" if each.detail else "")
         for each in effects
-        if each.way in ("kept", "in doubt")
+        if each.way in ("kept", "in doubt") and not _is_named(each, unknown)
     ]
     return (*named, *(f"{each} (no snapshot)" for each in unknown))
+
+
+def _is_named(effect: RollbackEffect, unknown: Sequence[str]) -> bool:
+    start = f"call {effect.n}.{effect.index} "
+    return any(each.startswith(start) for each in unknown)
 
 
 # ---------------------------------------------------------------- paths
