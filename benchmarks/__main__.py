@@ -4,7 +4,7 @@ import sys
 from importlib import import_module
 from pathlib import Path
 
-NAMES = ("steps", "store", "kernel", "classify", "storm", "workspace")
+NAMES = ("steps", "store", "kernel", "classify", "storm", "workspace", "approvals", "payments")
 
 
 def main() -> int:

@@ -45,7 +45,7 @@ def run_cell(module: str, cell: Mapping[str, object]) -> dict[str, float]:
     Raises:
         RuntimeError: the process failed; its last words are in the message.
     """
-    with tempfile.TemporaryDirectory(prefix="bench-", dir=_disk()) as folder:
+    with tempfile.TemporaryDirectory(prefix="bench-", dir=disk()) as folder:
         command = [sys.executable, "-m", module, json.dumps({**cell, "folder": folder})]
         done = subprocess.run(
             command, capture_output=True, text=True, timeout=CELL_S_MAX, check=False
@@ -106,6 +106,6 @@ def machine() -> dict[str, object]:
     }
 
 
-def _disk() -> str | None:
+def disk() -> str | None:
     """A folder on a real disk where there is a choice: /tmp may be memory."""
     return os.environ.get("BENCH_FOLDER")
