@@ -275,3 +275,35 @@ def test_who_is_needed(outcome: Outcome, left_open: int, said: str | None) -> No
         assert notice is None
     else:
         assert notice is not None and said in notice.text and "s-1" in notice.text
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+async def test_wherever_the_first_runtime_is_cut_off_somebody_is_told(when: str) -> None:
+    """At each commit of a session that is handed over; twice is fine, never is not."""
+    at, reached = 0, True
+    while reached:
+        at, reached = at + 1, False
+        store = MemoryStore()
+        pager = Pager()
+        scope = anyio.CancelScope()
+
+        def cut(number: int, now: str, at: int = at, scope: anyio.CancelScope = scope) -> None:
+            nonlocal reached
+            if (number, now) == (at, when):
+                reached = True
+                scope.cancel()
+
+        of = agent([call("order", sku="A")] * 5, [order])
+        with scope:
+            async with Runtime(
+                FaultyStore(store, on_commit=cut), agents=[of], on_alert=pager
+            ) as runtime:
+                await run_one(runtime, of, session_id="one")
+        async with Runtime(store, agents=[of], on_alert=pager) as runtime:
+            known = [head.session_id for head in await runtime.sessions()]
+            if known:
+                assert isinstance(await runtime.session("one").outcome(), HandedOver)
+            await anyio.sleep(LOOK_S + 1)
+        assert bool(pager.told) == bool(known), at
+        assert await kept(store) == []
+    assert at > 5

@@ -152,3 +152,86 @@ def test_markdown_holds_everything_and_nothing_in_it_is_markup() -> None:
     )
     outcome = HandedOver("in_doubt", dossier, "no answer")
     assert markdown_of("s-1", "buyer", outcome) == GOLDEN
+
+
+# ---------------------------------------------------------------- every option, as it is written
+
+
+NO_RIGHT = """\
+from ukemi import Agent, PermissionDenied, tool
+from ukemi.models import ScriptedModel, call
+
+
+@tool(effect="write")
+async def publish(page: str) -> str:
+    "Publish a page."
+    from pathlib import Path
+    if not Path("granted").exists():
+        raise PermissionDenied("no right to publish")
+    return "published"
+
+
+
+
+script = [call("publish", page="index"), call("publish", page="index"), "Published."]
+editor = Agent("editor", model=ScriptedModel(script), tools=[publish])
+"""
+
+
+@pytest.fixture
+def page(ukemi: Ukemi, tmp_path: Path) -> str:
+    (tmp_path / "office.py").write_text(NO_RIGHT)
+    ukemi("run", "office:editor", "Publish the index", "--session-id", "page")
+    return "page"
+
+
+def test_the_failed_step_is_tried_again_by_the_line_of_the_dossier(
+    ukemi: Ukemi, page: str, tmp_path: Path
+) -> None:
+    data = ukemi("handovers", page, "--json").data
+    first = data["dossier"]["options"][0]
+    assert (first["name"], first["command"]) == ("retry", "ukemi resolve page retry")
+    (tmp_path / "granted").touch()
+    assert ukemi(*first["command"].split()[1:]).status == 0
+    assert ukemi("handovers", page).err.count("decided and not applied yet: retry") == 1
+    assert ukemi("resume", "office", page).out == "Published.\n"
+
+
+def test_it_goes_on_with_a_message(ukemi: Ukemi, page: str) -> None:
+    missing = ukemi("resolve", page, "go_on")
+    assert missing.status == 2 and "takes a message" in missing.err
+    assert ukemi("resolve", page, "go_on", "--result", "Leave it, then.").status == 0
+    assert "no right to publish" in ukemi("resume", "office", page).out + ukemi("show", page).out
+    assert "Leave it, then." in ukemi("log", page).out
+
+
+def test_it_is_given_up(ukemi: Ukemi, page: str) -> None:
+    assert ukemi("resolve", page, "cancel", "--by", "ann").status == 0
+    ukemi("resume", "office", page)
+    assert ukemi("handovers").out == "nothing waits for a person\n"
+    assert "stopped" in ukemi("sessions").out
+    other = ukemi("resolve", page, "retry")
+    assert other.status == 1 and "by ann" in other.err
+
+
+def test_another_store_is_named_in_the_lines_to_type(
+    ukemi: Ukemi, page: str, tmp_path: Path
+) -> None:
+    (tmp_path / "ukemi.db").rename(tmp_path / "my agents.db")
+    ran = ukemi("handovers", page, "--store", "my agents.db")
+    assert "ukemi resolve page cancel --store 'my agents.db'" in ran.out
+
+
+def test_questions_of_a_session_that_was_given_up_are_listed(ukemi: Ukemi, letter: str) -> None:
+    """It waits for nobody as a session; whether the letter was posted is open all the same."""
+    ukemi("resolve", letter, "cancel")
+    ukemi("resume", "post_office", letter)
+    _, line = ukemi("handovers").out.splitlines()
+    assert "done not_done retry abandon" in line and "abandon cancel" not in line
+    assert "did post (call 2.0) take effect?" in line
+    ran = ukemi("handovers", letter)
+    assert ran.status == 0 and ran.out.startswith("# letter: open questions\n")
+    assert "ukemi resolve letter not_done --call 2.0" in ran.out
+    data = ukemi("handovers", letter, "--json").data
+    assert (data["status"], data["dossier"]) == ("stopped", None)
+    assert data["questions"] == ["did post (call 2.0) take effect?"]
