@@ -6,7 +6,7 @@ Never: talks to a provider itself, or writes to a store other than through the c
 
 Files, each using only those before it: text, secrets, scrub, docstring · model, views · marks, arguments, schema,
 context, threads, bodies, companions, tools, toolbox, results, closing, staging_checks · budget, accounts, metering · conversation, pruning, room, ledger, unwound, effects, approvals, staged, state, summaries · outcome, options,
-dossier, dossier_markdown, dossier_file, file_changes, wording, undo_plan, undo_answers, session_answers, rollback, rolling_files, staging_files · events, bus, upstreams, alerts, workspaces · checkpoint, teller, journal, ownership, steady · agent, work, active_time, services
+dossier, dossier_markdown, dossier_file, file_changes, wording, undo_plan, undo_answers, session_answers, rollback, rolling_files, staging_files, staged_records · events, bus, upstreams, alerts, workspaces · checkpoint, teller, journal, ownership, steady · agent, work, active_time, services
 · session · ends, snapshots, resolving, parking, gate, judging, approving, summarising, pruner, preparing, probing, attempting, staging_commit, staging, executing, asking, calling, planning, compensating, unwinding · inspection · guard_calls
 · claims_words, claims_text, claims_made, claims_english, claims_chinese, claims_results, claims, claims_dates, claims_values, claims_sums, claims_sources, audit_record, audit_ledger,
 claims_given, findings, audit_files, audit_targets, audit_substitutes, audit,

@@ -142,7 +142,10 @@ class Executing:
             return spent(refusal, call.step, shown, call.digest, doubt=doubt)
         run = partial(self._run, call, tries, now, ticket)
         if call.tool.marks.staged:
-            return await self._staging.around(call, now, run)
+            try:
+                return await self._staging.around(call, now, run)
+            except CutOff:
+                return self._cut_off(call, tries, now)
         looking = await self._taking.begin(call)
         if looking is None:
             return await run()

@@ -63,6 +63,7 @@ class Inspection(Struct, frozen=True, kw_only=True):
     ``compensations`` are the effects that were to be undone, and how each stands; ``undone`` says how
     much of what the session did is undone, ``frozen`` why nothing is. ``effects`` are the writes in the
     ledger, ``approvals`` the calls that people were asked about and that have no result yet.
+    ``staged_rejected`` counts the staged changes that a check has rejected.
     """
 
     session_id: str
@@ -79,6 +80,7 @@ class Inspection(Struct, frozen=True, kw_only=True):
     frozen: str | None = None
     effects: tuple[LedgerFact, ...] = ()
     approvals: tuple[ApprovalFact, ...] = ()
+    staged_rejected: int = 0
 
 
 class ToolRecord(Struct, frozen=True, kw_only=True):
@@ -157,6 +159,7 @@ def inspection(head: Head, state: SessionState, spent: Spent | None = None) -> I
         frozen=None if frozen is None else frozen.why,
         effects=tuple(ledger_facts(state)),
         approvals=tuple(approval_facts(state)),
+        staged_rejected=state.staging.rejected,
     )
 
 

@@ -71,7 +71,7 @@ class Staging:
                 workspaces.overlays.remove(overlay)
                 raise
 
-        return await files.run(make)
+        return await self._work.run(partial(files.run, make), what="staging")
 
     async def close(self, area: Area | None) -> None:
         """Remove a private copy."""
@@ -90,9 +90,15 @@ class Staging:
     async def around(
         self, call: Prepared, now: Attempt, run: Callable[[], Awaitable[Ended | Failure]]
     ) -> Ended | Failure:
-        """Run one attempt in a staging area, and take it to its end from there."""
+        """Run one attempt in a staging area, and take it to its end from there.
+
+        Raises:
+            CutOff: before the body began.
+        """
         try:
             area = await self.open(call)
+        except (CutOff, Superseded):
+            raise
         except Exception as error:  # noqa: BLE001 - nothing has begun: whatever the system says
             return self._no_effect(self._session.services.classify(error, traits=call.traits))
         try:

@@ -1,8 +1,9 @@
 """What is said of staged calls: entries of the journal, and events, as lines. Pure."""
 
 from ..actors.events import ChangeDecided
+from ..actors.staged_records import StagedRecord
 from ..stores.records import StagedCheck, StagedPath, StagedResult
-from .terminal import Colour, plural
+from .terminal import Colour, one_line, plural
 
 SHOWN = 5
 
@@ -15,6 +16,16 @@ def staged_words(entry: StagedResult | StagedCheck) -> str:
             return f"would change {changes}" if entry.tree else "prepared"
         case StagedCheck():
             return f"rejected by {entry.by}: {entry.problem}" if entry.problem else "checks passed"
+
+
+def staged_title(record: StagedRecord) -> str:
+    """Return the line above a staged change: its call, and what was decided."""
+    said = record.state.replace("_", " ")
+    by = f" by {record.by}" if record.by else ""
+    why = f": {one_line(record.why)}" if record.why else ""
+    changes = _changes(record.paths, record.paths_more)
+    what = f"\n{changes}" if changes else ""
+    return f"{record.n}.{record.index} {record.tool} {said}{by}{why}{what}"
 
 
 def staged_event_words(event: ChangeDecided) -> tuple[str, Colour]:

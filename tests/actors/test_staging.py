@@ -8,7 +8,7 @@ import anyio
 import msgspec
 import pytest
 from rolled import Rig, worker
-from sessions import assert_paired, ended, journal, opened, requests
+from sessions import GONE, assert_paired, ended, journal, opened, requests
 
 from ukemi import (
     Agent,
@@ -27,7 +27,15 @@ from ukemi import (
 from ukemi.actors import ChangeDecided, ToolCall, ToolMessage
 from ukemi.actors.tools import AnyTool
 from ukemi.models import Reply, call
-from ukemi.stores.records import JournalEntry, Resulted, StagedCheck, StagedResult
+from ukemi.stores.base import Append, Claim, Done
+from ukemi.stores.records import (
+    Booked,
+    JournalEntry,
+    Resulted,
+    StagedCheck,
+    StagedResult,
+    encode_row,
+)
 from ukemi.stores.sqlite import SqliteStore
 from ukemi.supervisor.danger_policy import DangerPolicy
 from ukemi.supervisor.policy import StagingPolicy
@@ -443,3 +451,90 @@ async def test_a_session_cancelled_while_checks_look_commits_nothing(tmp_path: P
     (result,) = [each for each in entries if isinstance(each, Resulted)]
     assert result.state == "failed"
     assert result.content == "not committed: the session was cut off. Nothing was changed."
+
+
+async def test_a_session_cancelled_while_the_tree_is_copied_has_begun_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rig = Rig(tmp_path, {"a.txt": "one"})
+    copying = anyio.Event()
+
+    async def slow(*_: object) -> None:
+        copying.set()
+        await anyio.sleep_forever()
+
+    monkeypatch.setattr("ukemi.stores.workspace.AsyncFiles.run", slow)
+    of = worker([call("write_file", path="a.txt", text="two"), "done"], STAGED)
+    async with rig.runtime(of) as runtime:
+        session = await runtime.start(of.name, "go", working_directory=rig.tree)
+        with anyio.fail_after(30):
+            await copying.wait()
+            await session.cancel()
+        monkeypatch.undo()
+        entries = await entries_of(rig, session.id)
+    assert [type(each).__name__ for each in entries if not isinstance(each, Booked)] == [
+        "Opened",
+        "Said",
+        "Answered",
+        "Resulted",
+        "Ended",
+    ]
+    (result,) = [each for each in entries if isinstance(each, Resulted)]
+    assert result.state == "refused"
+
+
+@pytest.mark.parametrize("committing", [False, True])
+async def test_a_call_that_was_archived_is_settled_when_its_session_ends(
+    tmp_path: Path, committing: bool
+) -> None:
+    """What a killed process left: a commit that may have begun is finished, nothing else is."""
+    rig = Rig(tmp_path, {"a.txt": "one"})
+    reached = anyio.Event()
+
+    async def check(_: StagedChange) -> None:
+        reached.set()
+        await anyio.sleep_forever()
+
+    of = worker([call("write_file", path="a.txt", text="two"), "done"], STAGED)
+    # The tree and its contents are kept as a process leaves them that dies while checks look.
+    async with rig.runtime(of, checks=[check]) as runtime:
+        session = await runtime.start(
+            of.name, "go", working_directory=rig.tree, on_failure="freeze"
+        )
+        with anyio.fail_after(30):
+            await reached.wait()
+    assert rig.told == {"a.txt": "one"}
+    entries = await entries_of(rig, session.id)
+    archived = next(each for each in entries if isinstance(each, StagedResult))
+    if committing:
+        await append(rig, session.id, StagedCheck(archived.n, archived.index))
+    of = worker(["done"], STAGED)
+    async with rig.runtime(of, adopt=False) as runtime:
+        with anyio.fail_after(30):
+            await runtime.session(session.id).cancel()
+    entries = await entries_of(rig, session.id)
+    (result,) = [each for each in entries if isinstance(each, Resulted)]
+    assert result.state == ("succeeded" if committing else "failed")
+    assert rig.told == {"a.txt": "two" if committing else "one"}
+
+
+async def append(rig: Rig, session_id: str, entry: JournalEntry) -> None:
+    """Add an entry to a session that nobody drives."""
+    async with opened(SqliteStore(rig.store)) as store:
+        stored = await store.load(session_id)
+        head = stored.head
+        (claimed,) = await store.commit([Claim(session_id=session_id, owner=GONE, now_ms=0)])
+        assert isinstance(claimed, Done)
+        written = await store.commit(
+            [
+                Append(
+                    session_id=session_id,
+                    epoch=claimed.epoch,
+                    seq=claimed.seq + 1,
+                    counter=head.counter,
+                    body=encode_row([entry]),
+                    status="running",
+                )
+            ]
+        )
+        assert isinstance(written[0], Done), written
