@@ -267,6 +267,36 @@ def root_at(entries: Iterable[JournalEntry], counter: int) -> str:
     return before or windows_since(entries, counter).root
 
 
+def _roots_in(entry: Intended | Resulted | Late | RolledBack | Undone) -> list[str]:
+    if isinstance(entry, Intended):
+        return [entry.root] if entry.root else []
+    return [root for each in entry.windows for root in (each.before, each.after)]
+
+
+def needed_roots(entries: Iterable[JournalEntry], oldest: int, unsettled_n: int) -> set[str]:
+    """Return the trees that a session may still be taken back to.
+
+    Args:
+        oldest: counter of the oldest checkpoint that is kept.
+        unsettled_n: what calls of this message, or a later one, did may still be undone.
+    """
+    needed: set[str] = set()
+    last, counter = "", 0
+    for entry in entries:
+        if not isinstance(entry, Intended | Resulted | Late | RolledBack | Undone):
+            continue
+        roots = _roots_in(entry)
+        if isinstance(entry, Resulted):
+            counter = max(counter, entry.counter)
+        if not roots:
+            continue
+        # An intent comes before the checkpoint its call makes.
+        if counter + 1 >= oldest or entry.n >= unsettled_n:
+            needed.update(roots)
+        last = roots[-1]
+    return needed | {last} if last else needed
+
+
 # ---------------------------------------------------------------- effects behind a target
 
 

@@ -24,12 +24,14 @@ from .driving import run as run_session
 from .effects import effects
 from .errors import NOT_DONE, CannotRead, ExitStatus, status_of
 from .explain_danger import explain_danger
+from .gc import gc
 from .handovers import dossier, handovers
 from .output import Output, OutputGone
 from .policy_arguments import call_given, danger_given, error_given
 from .reading import log, sessions, show
 from .resolve import ResolveRequest, resolve, this_user
 from .rollback import RollbackRequest, roll_back
+from .staged import staged
 from .stored import default_store
 from .terminal import is_tty, terminal_of
 
@@ -113,6 +115,10 @@ def _command(options: argparse.Namespace, out: Output) -> Command:
             return partial(resume, out, _resume_request(options))
         case "resolve":
             return partial(resolve, out, _resolve_request(options))
+        case "gc":
+            return partial(
+                gc, out, options.store, options.files, dry_run=options.dry_run, grace_s=options.grace
+            )
         case "rollback":
             return partial(roll_back, out, _rollback_request(options))
         case "approvals":
@@ -135,6 +141,8 @@ def _command(options: argparse.Namespace, out: Output) -> Command:
             return partial(dossier, out, options.store, options.id)
         case "show" if options.effects:
             return partial(effects, out, options.store, options.id, options.checkpoint)
+        case "show" if options.staged:
+            return partial(staged, out, options.store, options.id, options.checkpoint)
         case "show":
             return partial(show, out, options.store, options.id, options.checkpoint)
         case "log":

@@ -12,6 +12,7 @@ from ..actors.naming import ON_FAILURE
 from ..actors.resolving import OPTIONS
 from ..actors.rollback import MODES
 from ..stores.records import SessionStatus
+from ..stores.workspace.collect import GRACE_S
 from ..supervisor.errors import UsageError
 from .approval_arguments import add_approvals
 from .policy_arguments import add_classify, add_policy
@@ -47,6 +48,7 @@ def make_parser(version: str, default_store: str) -> Parser:
     _add_resolve(commands, common)
     _add_handovers(commands, common)
     _add_rollback(commands, common)
+    _add_gc(commands, common)
     _add_sessions(commands, common)
     _add_show(commands, common)
     _add_log(commands, common)
@@ -214,6 +216,27 @@ def _add_rollback(commands: Any, common: Parser) -> None:
     command.add_argument("--by", metavar="NAME", help="who asks (the user of this process)")
 
 
+def _add_gc(commands: Any, common: Parser) -> None:
+    command = _add(
+        commands,
+        "gc",
+        common,
+        "free kept contents of files that no checkpoint needs any more",
+        "Safe while sessions run: what was kept or used lately stays.",
+    )
+    command.add_argument("--dry-run", action="store_true", help="say what it would free")
+    command.add_argument(
+        "--grace",
+        metavar="SECONDS",
+        type=float,
+        default=GRACE_S,
+        help="what was used within so many seconds stays (%(default)s)",
+    )
+    command.add_argument(
+        "--files", metavar="PATH", help="where they are kept (PATH of the store, -files)"
+    )
+
+
 def _add_policy_and_model(command: Parser) -> None:
     command.add_argument("--policy", metavar="FILE", help="the supervision policy (TOML)")
     command.add_argument(
@@ -249,6 +272,11 @@ def _add_show(commands: Any, common: Parser) -> None:
     )
     command.add_argument(
         "--effects", action="store_true", help="what it wrote outside, and how each of it stands"
+    )
+    command.add_argument(
+        "--staged",
+        action="store_true",
+        help="what its staged calls would change, and what was decided",
     )
 
 

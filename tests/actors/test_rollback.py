@@ -5,7 +5,7 @@ from operator import attrgetter
 import pytest
 from msgspec import Struct
 
-from ukemi.actors.rollback import Since, note_of, root_at, windows_since
+from ukemi.actors.rollback import Since, needed_roots, note_of, root_at, windows_since
 from ukemi.stores.records import (
     Intended,
     JournalEntry,
@@ -168,6 +168,33 @@ def test_windows_never_overlap_and_begin_where_the_target_stands(counter: int) -
 def test_the_tree_at_a_checkpoint_is_that_after_the_last_look() -> None:
     assert [root_at(TWO, counter) for counter in range(3)] == ["a", "b", "d"]
     assert root_at([begun(1, ""), ended(1, 1)], 1) == ""
+
+
+NEEDED = [
+    ("all of it, as long as nothing is given up", 0, 99, "abcd"),
+    (
+        "what came before the oldest checkpoint is given up, but for the tree it began with",
+        3,
+        99,
+        "cd",
+    ),
+    ("and nothing, where effects may still be undone", 3, 1, "abcd"),
+    (
+        "of what is all given up, the last tree stays: it is that of the checkpoints kept",
+        9,
+        99,
+        "d",
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    ("oldest", "unsettled", "roots"),
+    [each[1:] for each in NEEDED],
+    ids=[each[0] for each in NEEDED],
+)
+def test_trees_that_a_session_needs(oldest: int, unsettled: int, roots: str) -> None:
+    assert needed_roots(TWO, oldest, unsettled) == set(roots)
 
 
 BACK = PathEnd("a.py", "restored")
