@@ -16,7 +16,9 @@ from typing import Any, final
 
 import msgspec
 
-from ..supervisor.errors import ToolBug, UsageError
+from ..supervisor.classify import declared_failure, expressly_failed
+from ..supervisor.errors import ErrorClass, ToolBug, UsageError
+from ..supervisor.failure import Failure
 from .bodies import is_async, run_body
 from .marks import Marks
 from .threads import Threads
@@ -221,3 +223,19 @@ def _of_text(text: str, of: Any) -> object:
         return msgspec.convert(text, of)
     except msgspec.ValidationError:
         return msgspec.json.decode(text, type=of)  # as a person writes it
+
+
+def failure_told(value: object) -> Failure | None:
+    """Return the failure that a normal return tells of, also one that nobody recognises. Pure.
+
+    Of a call's own return the model is told, and judges. Of a companion's, nobody is. So one that
+    says expressly that it failed did, and False is what a function returns that did nothing.
+    """
+    if value is False:
+        return Failure(error_class=ErrorClass.UNKNOWN, message="it returned False")
+    failure = declared_failure(value)
+    if failure is None or (
+        failure.error_class is ErrorClass.UNKNOWN and not expressly_failed(value)
+    ):
+        return None
+    return failure

@@ -26,7 +26,7 @@ from ..supervisor.decide import History, Retry, decide
 from ..supervisor.errors import ErrorClass
 from ..supervisor.failure import Failure, Traits
 from ..supervisor.policy import Policy
-from .companions import Companion
+from .companions import Companion, failure_told
 from .context import CallContext, calling
 from .events import CompensationFinished, CompensationStarted, RetryScheduled
 from .gate import Entered, Held, enter
@@ -415,5 +415,4 @@ def _declared(companion: Companion, value: object) -> Failure | None:
         return declared_failure(value) or Failure(
             error_class=ErrorClass.UNKNOWN, message="its success function says that it failed"
         )
-    failure = declared_failure(value)
-    return None if failure is None or failure.error_class is ErrorClass.UNKNOWN else failure
+    return failure_told(value)

@@ -16,13 +16,14 @@ from ..supervisor.decide import History, Retry, decide
 from ..supervisor.errors import ErrorClass
 from ..supervisor.failure import Failure, Traits
 from .budget import TOOL_CALLS, Refusal
-from .companions import Companion
+from .companions import Companion, failure_told
 from .context import CallContext, calling
 from .ends import Prepared, declared
 from .events import CallProbed
 from .gate import Held, enter
 from .marks import NotDone
 from .session import Session
+from .tools import AnyTool
 from .wording import cleaned, clipped
 from .work import CutOff, Superseded, TimedOut, Work, pause
 
@@ -142,6 +143,7 @@ class Probing:
                     what=f"probe of {call.tool.name}",
                     limit_s=limit_s,
                 )
+            failure = _told(call.tool, value)
         except CutOff:
             return Unclear("the session was cut off while the probe was asked")
         except Superseded:
@@ -156,7 +158,7 @@ class Probing:
             return session.services.classify(error, traits=READ)
         finally:
             session.active.leave()
-        return read_answer(value) if (failure := declared(call.tool, value)) is None else failure
+        return read_answer(value) if failure is None else failure
 
     def _context(self, call: Prepared, limit_s: float) -> CallContext:
         session = self._session
@@ -188,6 +190,14 @@ class Probing:
                 answer=said,
             )
         )
+
+
+def _told(tool: AnyTool, value: object) -> Failure | None:
+    """Return the failure that a probe's normal return tells of; the tool's `success` knows best."""
+    failure = declared(tool, value)
+    if failure is not None or tool.marks.success is not None or value is False:
+        return failure  # of False there is more to say below
+    return failure_told(value)
 
 
 def _said(answer: Answer) -> Literal["done", "not_done", "unclear"]:

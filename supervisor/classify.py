@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from .classify_answers import is_declared, texts
+from .classify_answers import is_declared, is_express, texts
 from .classify_evidence import Evidence, of_exception, of_input
 from .classify_fields import blamed_fields
 from .classify_http import answer_of, of_answer
@@ -329,6 +329,14 @@ def declared_failure(value: object) -> Failure | None:
         attrs = {**record, "returncode": status}
         return classify({"form": "exception", "exception": {"type": "exit", "attrs": attrs}})
     return classify({"form": "http", "status": 200, "headers": {}, "body": record})
+
+
+def expressly_failed(value: object) -> bool:
+    """Whether a normal return says that it failed in as many words, whatever the reason.
+
+    A code alone, which `declared_failure` looks up too, may as well be that of an order.
+    """
+    return is_mapping(value) and is_express(mapping(value))
 
 
 def _traceback(error: BaseException) -> str:

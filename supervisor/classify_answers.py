@@ -184,6 +184,7 @@ _FINE = frozenset(("0", "200", "201", "ok", "success", "00000", "000000", "10000
 _FAILED = frozenset(
     ("failed", "error", "failure", "fail", "denied", "rejected", "stopped", "errored")
 )
+_ERRORS = frozenset(("error", "errors", "error_response", "iserror", "is_error"))
 _EXITS = frozenset(("returncode", "exit_code", "exitcode", "exit_status", "return_code"))
 
 
@@ -191,18 +192,29 @@ def is_declared(value: Mapping[Any, Any]) -> bool:
     """Whether a normal return says that it is a failure: by flag, code, status, error or exit."""
     for name, each in islice(value.items(), _NODES_MAX):
         key = str(name).lower()
-        if key in _FALSE and (each is False or str(each).lower() == "false"):
-            return True
-        if key in _EXITS and isinstance(each, int) and each != 0:
+        if _is_express(key, each):
             return True
         if key in _CODES and isinstance(each, int | str) and not _is_fine(each):
             return True
-        if key == "status" and isinstance(each, str) and each.lower() in _FAILED:
-            return True
-        if key in ("error", "errors", "error_response", "iserror", "is_error") and _is_error(each):
-            return True
     inner = mapping(value.get("base_resp") or value.get("header") or value.get("Response"))
     return inner.get("status_code") not in (None, 0) or (bool(inner) and is_declared(inner))
+
+
+def is_express(value: Mapping[Any, Any]) -> bool:
+    """Whether it says so by flag, status, error or exit: not by a code alone, which may be anything's."""
+    return any(
+        _is_express(str(name).lower(), each) for name, each in islice(value.items(), _NODES_MAX)
+    )
+
+
+def _is_express(key: str, value: object) -> bool:
+    if key in _FALSE:
+        return value is False or str(value).lower() == "false"
+    if key in _EXITS:
+        return isinstance(value, int) and value != 0
+    if key == "status":
+        return isinstance(value, str) and value.lower() in _FAILED
+    return key in _ERRORS and _is_error(value)
 
 
 def _is_fine(code: object) -> bool:

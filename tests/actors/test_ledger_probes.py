@@ -121,6 +121,7 @@ UNCLEAR: dict[str, Callable[[int], object]] = {
     "None is no answer": lambda _: None,
     "False is no answer": lambda _: False,
     "it returns a failure": lambda _: {"ok": False, "error": "database is down", "code": 500},
+    "it returns a failure nobody knows": lambda _: {"ok": False, "error": "no such charge"},
 }
 
 
@@ -137,6 +138,30 @@ async def test_what_is_unclear_stays_in_doubt_and_goes_to_a_person(
     assert bank.booked == ["o-1"], "and it was not run again"
     probed = (await kept(store, Probed))[-1]
     assert probed.answer == "unclear" and "probe" in probed.content
+
+
+@pytest.mark.parametrize("judged", [True, False, None], ids=["done", "failed", "it raises"])
+async def test_the_tools_own_success_judges_what_the_probe_found(
+    store: MemoryStore, judged: bool | None
+) -> None:
+    def success(value: object) -> bool:
+        if judged is None:
+            raise KeyError("state")
+        return judged
+
+    async def look(order: str) -> dict[str, object]:
+        return {"ok": False, "order": order}
+
+    @tool(probe=look, success=success)
+    async def pay(order: str) -> str:
+        raise ConnectionResetError("gone")
+
+    payer = agent([call("pay", order="o-1"), "Done."], [pay])
+    async with Runtime(store, agents=[payer]) as runtime:
+        await run_one(runtime, payer, session_id="one")
+        (effect,) = await runtime.session("one").effects()
+    states = {True: "succeeded", False: "failed", None: "in_doubt"}
+    assert effect.state == states[judged]
 
 
 async def test_the_probes_own_passing_failures_are_waited_out(store: MemoryStore) -> None:

@@ -445,9 +445,23 @@ async def test_one_that_does_not_end_is_in_doubt(store: MemoryStore) -> None:
     assert dossier_of(outcome).undone == "some"
 
 
-async def test_a_return_that_tells_of_a_failure_is_one(store: MemoryStore) -> None:
-    async def cancel(what: str) -> dict[str, object]:
-        return {"ok": False, "error": "invoice is paid", "status": 409}
+RETURNS: list[tuple[object, str]] = [
+    ({"ok": False, "error": "invoice is paid", "status": 409}, "compensation failed"),
+    ({"ok": False, "error": "the flux is out of tune"}, "compensation failed"),
+    ({"status": "failed", "refund": "r-1"}, "compensation failed"),
+    (False, "compensation failed"),
+    (None, "compensated"),
+    (True, "compensated"),
+    ({"code": "R-17"}, "compensated"),
+]
+
+
+@pytest.mark.parametrize(("told", "standing"), RETURNS, ids=[str(each[0]) for each in RETURNS])
+async def test_a_return_that_tells_of_a_failure_is_one(
+    store: MemoryStore, told: object, standing: str
+) -> None:
+    async def cancel(what: str) -> object:
+        return told
 
     @tool(compensate=cancel)
     async def order(what: str) -> str:
@@ -460,7 +474,7 @@ async def test_a_return_that_tells_of_a_failure_is_one(store: MemoryStore) -> No
     of = agent([call("order", what="car"), call("locked")], [order, locked])
     async with running(store, of) as runtime:
         outcome = await run_one(runtime, of, session_id="one")
-    assert standings(outcome) == {"car": "compensation failed"}
+    assert standings(outcome) == {"car": standing}
 
 
 async def test_a_body_knows_that_it_compensates(store: MemoryStore) -> None:
