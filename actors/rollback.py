@@ -19,6 +19,7 @@ from ..stores.records import (
     RollbackMode,
     RolledBack,
     RollingBack,
+    StagedResult,
     TreeWindow,
     Undone,
     UndoStep,
@@ -274,7 +275,7 @@ def _roots_in(entry: Intended | Resulted | Late | RolledBack | Undone) -> list[s
 
 
 def needed_roots(entries: Iterable[JournalEntry], oldest: int, unsettled_n: int) -> set[str]:
-    """Return the trees that a session may still be taken back to.
+    """Return the trees that a session may still be taken back to, and those of its staged changes.
 
     Args:
         oldest: counter of the oldest checkpoint that is kept.
@@ -283,6 +284,9 @@ def needed_roots(entries: Iterable[JournalEntry], oldest: int, unsettled_n: int)
     needed: set[str] = set()
     last, counter = "", 0
     for entry in entries:
+        if isinstance(entry, StagedResult) and entry.tree and counter + 1 >= oldest:
+            # For its commit, where that is still to come, and for people to look at.
+            needed |= {entry.base, entry.tree}
         if not isinstance(entry, Intended | Resulted | Late | RolledBack | Undone):
             continue
         roots = _roots_in(entry)

@@ -4,6 +4,7 @@ import pytest
 from msgspec import Struct
 
 from ukemi import StagedFile
+from ukemi.actors.rollback import needed_roots
 from ukemi.actors.staged_records import shown, staged_records
 from ukemi.actors.state import SessionState
 from ukemi.stores.records import (
@@ -68,6 +69,14 @@ def test_a_run_that_a_person_allowed_is_open_until_its_late_end() -> None:
     assert (2, 0) in state.staging.open
     state.apply(Late(2, 0, "succeeded", "edited", by="again"))
     assert not state.staging.open
+
+
+def test_what_is_archived_is_kept_as_long_as_its_checkpoint() -> None:
+    entries: list[JournalEntry] = [ASKED, ARCHIVED, PASSED]
+    assert needed_roots(entries, 0, 9) == {"aa", "bb"}
+    later = [*entries, ended("failed"), Resulted(3, 0, 2, "ok"), Resulted(4, 0, 3, "ok")]
+    assert needed_roots(later, 1, 9) == {"aa", "bb"}
+    assert needed_roots(later, 3, 9) == set()
 
 
 def file(path: str, was: bytes | None, now: bytes | None) -> StagedFile:
