@@ -17,7 +17,7 @@ from .arguments import digest
 from .closing import CannotTell, resources_of
 from .ends import Asked, Ended
 from .session import Session
-from .state import DENIED, POLICY
+from .state import DENIED
 from .text import shorten
 from .tools import AnyTool
 
@@ -39,7 +39,7 @@ def gate(session: Session, asked: Asked, tool: AnyTool) -> Requested | Ended | N
     if verdict.decision == "allow":
         return None
     if verdict.decision == "deny":
-        return denied(session, asked, tool, by=POLICY, why=verdict.risk)
+        return denied(session, asked, tool, by="policy", why=verdict.risk)
     named = digest(tool.name, asked.call.arguments, tool.defaults)
     if approvals.allows(asked.id, named):
         return None

@@ -19,7 +19,7 @@ from statistics import median
 import anyio
 
 from ukemi import Agent, Completed, Runtime, tool
-from ukemi.models import ScriptedModel, call
+from ukemi.models import Script, ScriptedModel, call
 
 from .cells import cell_main, disk, rss_bytes, run_cell
 
@@ -36,7 +36,7 @@ async def pay(to: str, amount: int) -> str:
 
 
 def clerk() -> Agent:
-    script = [call("pay", to="ann", amount=3), "Paid."]
+    script: Script = [call("pay", to="ann", amount=3), "Paid."]
     return Agent("clerk", model=ScriptedModel(script), tools=[pay])
 
 

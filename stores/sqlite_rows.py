@@ -311,6 +311,7 @@ _REST = f"""{_HEAD} FROM head h INDEXED BY % LEFT JOIN live l ON 0{_OWNED}
     WHERE h.num < ? AND NOT EXISTS (SELECT 1 FROM live WHERE live.num = h.num)"""
 
 
+_MAY_ASK: frozenset[SessionStatus] = frozenset({"running", "parked"})
 _BY_ASKING = {"any": "head_asking", "untold": "head_untold"}
 
 
@@ -352,6 +353,8 @@ def read_heads(connection: sqlite3.Connection, query: HeadQuery) -> list[Head]:
             return []
         below = found[0]
     wanted = query.status or frozenset(get_args(SessionStatus))
+    if query.asking is not None:
+        wanted &= _MAY_ASK  # for the others the whole index would be read, and nothing found
     sources = [_pages(connection, query, status, below) for status in sorted(wanted)]
     rows = heapq.merge(*sources, key=_num, reverse=True)
     heads = (_head(connection, row)[0] for row in rows)

@@ -30,10 +30,14 @@ from ukemi.actors import (
     SessionParked,
     ToolMessage,
 )
+from ukemi.actors.approvals import request_name, request_named
 from ukemi.actors.keeper import ASK_S, TELL_EVERY_S
+from ukemi.actors.state import SessionState
+from ukemi.actors.summaries import facts_of
+from ukemi.actors.tools import AnyTool
 from ukemi.models import Reply, Script, call
 from ukemi.stores.memory import MemoryStore
-from ukemi.stores.records import Decided, Intended, Judged, Requested
+from ukemi.stores.records import Answered, Decided, Intended, Judged, Requested
 from ukemi.supervisor.danger_policy import DangerPolicy, DangerRule
 from ukemi.supervisor.policy import RetryPolicy
 
@@ -76,7 +80,7 @@ class Bank:
             self.paid.append((to, 0))
             return "closed"
 
-        self.tools = [pay, look, close]
+        self.tools: list[AnyTool] = [pay, look, close]
 
 
 class Place:
@@ -679,3 +683,29 @@ async def test_secrets_are_not_shown_to_whoever_decides() -> None:
         assert "hunter22secret" not in repr(request)
     (question,) = await place.entries(Requested)
     assert "hunter22secret" not in repr(question)
+
+
+# ---------------------------------------------------------------- pure parts
+
+
+@pytest.mark.parametrize("session_id", ["s-1", "one.2.0", "a:b", "x:1.0y"])
+@pytest.mark.parametrize("number", [1, 2, 17])
+def test_a_name_means_the_request_it_was_made_of(session_id: str, number: int) -> None:
+    name = request_name(session_id, (12, 3), number)
+    assert request_named(name) == (session_id, (12, 3), number)
+
+
+def test_a_name_without_a_call_means_the_session() -> None:
+    assert request_named("s-1") == ("s-1", None, 0)
+    with pytest.raises(UsageError):
+        request_named("")
+
+
+def test_what_is_pruned_says_what_waits_for_a_person() -> None:
+    state = SessionState("one")
+    answered = Answered(2, calls=(call("pay", to="ann"),), ledger=True)
+    for entry in (answered, Requested(2, 0, "pay", "d", '{"to":"ann"}', 1)):
+        state.apply(entry)
+    assert facts_of(state) == (
+        'On record:\n- call 2.0 pay({"to":"ann"}): waits for a person\'s approval'
+    )

@@ -5,15 +5,27 @@ from operator import attrgetter
 import pytest
 from msgspec import Struct
 
-from ukemi.actors.state import AskModel, Finish, Rest, RunCall, SessionState, Step, next_step
+from ukemi.actors.state import (
+    AskModel,
+    AwaitDecision,
+    Finish,
+    Rest,
+    RunCall,
+    SessionState,
+    Step,
+    Stop,
+    next_step,
+)
 from ukemi.stores.records import (
     Answered,
     Ended,
     Intended,
     JournalEntry,
+    Judged,
     Late,
     Noted,
     Opened,
+    Requested,
     Resulted,
     Said,
     ToolCall,
@@ -35,6 +47,14 @@ def fold(entries: list[JournalEntry]) -> SessionState:
     for entry in entries:
         state.apply(entry)
     return state
+
+
+def requested(index: int, *wave: int, number: int = 1, expires_at_ms: int = 9) -> Requested:
+    return Requested(2, index, "t", "d", "{}", 1, expires_at_ms, number, wave=wave or (index,))
+
+
+def approved(index: int, number: int = 1) -> Judged:
+    return Judged(2, index, "approved", 2, number, "d")
 
 
 class Case(Struct):
@@ -60,6 +80,53 @@ CASES = [
         [*TURN[:-1], *TURN[-1:], resulted(2, 0, 1, "in_doubt")],
         RunCall,
         (2, 1),
+    ),
+    Case("a call waits for a person: wait", [*TURN, requested(0)], AwaitDecision),
+    Case("the second waits as well: wait", [*TURN, requested(0), requested(1)], AwaitDecision),
+    Case(
+        "the second is approved, but has its place behind the first: wait",
+        [*TURN, requested(0), requested(1), approved(1)],
+        AwaitDecision,
+    ),
+    Case(
+        "the second runs side by side with the first, and is approved: run it",
+        [*TURN, requested(0, 0, 1), requested(1, 0, 1), approved(1)],
+        RunCall,
+        (2, 1),
+    ),
+    Case(
+        "the second runs side by side with the first, and needs nobody: run it",
+        [*TURN, requested(0, 0, 1)],
+        RunCall,
+        (2, 1),
+    ),
+    Case("the first is approved: run it", [*TURN, requested(0), approved(0)], RunCall, (2, 0)),
+    Case(
+        "the first is denied: it gets its result",
+        [*TURN, requested(0), Judged(2, 0, "denied", 2)],
+        RunCall,
+        (2, 0),
+    ),
+    Case(
+        "an answer to an earlier question is none to this one: wait",
+        [*TURN, requested(0), requested(0, number=2), approved(0)],
+        AwaitDecision,
+    ),
+    Case(
+        "a denial that stops: stop, whatever else is open",
+        [*TURN, Resulted(2, 0, 1, "denied", "denied", "denied", stops=True)],
+        Stop,
+    ),
+    Case(
+        "a message after that: go on",
+        [
+            *ASKED,
+            Answered(2, calls=(A,)),
+            Resulted(2, 0, 1, "x", "denied", "denied", stops=True),
+            Ended("stopped", {}),
+            Said(3, "then not"),
+        ],
+        AskModel,
     ),
     Case("the model answered: finish", [*ASKED, Answered(2, "done")], Finish),
     Case(
@@ -107,6 +174,11 @@ def test_an_intent_without_result_is_shown_with_the_call() -> None:
     assert isinstance(step, RunCall)
     assert step.intent is not None
     assert (step.intent.key, step.intent.attempts, step.intent.arguments) == ("key", 2, '{"x":1}')
+
+
+def test_it_waits_until_the_first_of_several_requests_expires() -> None:
+    state = fold([*TURN, requested(0, expires_at_ms=9), requested(1, expires_at_ms=7)])
+    assert next_step(state) == AwaitDecision(7)
 
 
 def test_next_step_changes_nothing() -> None:

@@ -246,7 +246,7 @@ async def test_AP_04_one_of_many_decisions_wins(where: str) -> None:
 
 
 def deleter(folder: Path) -> Agent:
-    @tool(danger="delete", resource=lambda path: path)  # type: ignore[misc]
+    @tool(danger="delete")
     async def delete_file(path: str) -> str:
         (folder / path).unlink()
         return "deleted"

@@ -113,6 +113,21 @@ async def test_no_table_of_sessions_is_read(tmp_path: Path, asking: str, index: 
     await store.close()
 
 
+async def test_only_sessions_that_can_ask_are_looked_for(tmp_path: Path) -> None:
+    store = SqliteStore(tmp_path / "store.db")
+    await store.open()
+    await park(store, "one", asked())
+    seen: list[str] = []
+    with closing(sqlite3.connect(store.path)) as connection:
+        connection.set_trace_callback(seen.append)
+        assert [head.session_id for head in read_heads(connection, HeadQuery(asking="any"))] == [
+            "one"
+        ]
+    lists = [statement for statement in seen if "ORDER BY" in statement]
+    assert len(lists) == 2 and not any("'completed'" in statement for statement in lists)
+    await store.close()
+
+
 async def test_a_file_of_version_2_is_migrated(tmp_path: Path) -> None:
     store = SqliteStore(tmp_path / "store.db")
     await store.open()
