@@ -264,8 +264,22 @@ class Runtime:
     ) -> None:
         self._sessions_here.pool.closing = True
         try:
-            if self._teller is not None:
-                await self._teller.rest(TELL_S_MAX)
+            await self._tell_the_rest(exc)
+        finally:
+            await self._leave_all(exc_type, exc, traceback)
+
+    async def _tell_the_rest(self, exc: BaseException | None) -> None:
+        """Have alerts told that were just raised: who leaves at once would leave them to another."""
+        if self._teller is not None and exc is None:
+            await self._teller.rest(TELL_S_MAX)
+
+    async def _leave_all(
+        self,
+        exc_type: type[BaseException] | None,
+        exc: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        try:
             await self._kernel_here.__aexit__(exc_type, exc, traceback)
         finally:
             with anyio.move_on_after(5, shield=True):
