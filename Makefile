@@ -74,4 +74,4 @@ requirements:
 	uv pip compile --universal --generate-hashes --no-header --no-annotate --no-emit-index-url .ci/live.in -o .ci/live.txt
 
 clean:
-	rm -rf .venv .venv-live .venv-peers build dist *.egg-info
+	rm -rf .venv .venv-live .venv-peers .venv-peers-payments build dist *.egg-info
