@@ -11,7 +11,7 @@ dossier, dossier_markdown, dossier_file, file_changes, wording, undo_plan, undo_
 · claims_words, claims_text, claims_made, claims_english, claims_chinese, claims_results, claims, claims_dates, claims_values, claims_sums, claims_sources, audit_record, audit_ledger,
 claims_given, findings, audit_files, audit_targets, audit_substitutes, audit,
 audit_sources, auditing · rolling · life · retention · pool, sessions,
-decisions, inbox, late, keeper · rollbacks, naming, handle, guard, runtime.
+decisions, inbox, late, keeper · rollbacks, naming, portable, handle, guard, runtime.
 """
 
 from ..stores.records import ToolCall, Usage

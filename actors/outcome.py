@@ -142,12 +142,12 @@ class HandedOver(Struct, frozen=True, tag_field="outcome", tag="handed_over"):
 
 
 class Stopped(Struct, frozen=True, tag_field="outcome", tag="stopped", omit_defaults=True):
-    """Cancelled, denied or rolled back on purpose; a message of the user reopens the session.
+    """Cancelled, denied or rolled back on purpose, or imported so; a message of the user reopens the session.
 
     ``undone`` says how much of what the session did is undone.
     """
 
-    reason: Literal["cancelled", "denied", "rolled_back"]
+    reason: Literal["cancelled", "denied", "rolled_back", "imported"]
     undone: UndoneVerdict = "nothing to undo"
 
 

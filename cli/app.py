@@ -24,6 +24,7 @@ from .driving import run as run_session
 from .effects import effects
 from .errors import NOT_DONE, CannotRead, ExitStatus, status_of
 from .explain_danger import explain_danger
+from .export import export, take_in
 from .gc import gc
 from .handovers import dossier, handovers
 from .output import Output, OutputGone
@@ -115,9 +116,26 @@ def _command(options: argparse.Namespace, out: Output) -> Command:
             return partial(resume, out, _resume_request(options))
         case "resolve":
             return partial(resolve, out, _resolve_request(options))
+        case "export":
+            return partial(
+                export,
+                out,
+                options.store,
+                options.id,
+                options.checkpoint,
+                options.out,
+                options.files,
+            )
+        case "import":
+            return partial(take_in, out, options.store, options.file, options.into, options.files)
         case "gc":
             return partial(
-                gc, out, options.store, options.files, dry_run=options.dry_run, grace_s=options.grace
+                gc,
+                out,
+                options.store,
+                options.files,
+                dry_run=options.dry_run,
+                grace_s=options.grace,
             )
         case "rollback":
             return partial(roll_back, out, _rollback_request(options))

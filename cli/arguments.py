@@ -21,6 +21,7 @@ DESCRIPTION = "Supervised LLM agent sessions: they fail safely, and go on where 
 EPILOG = """exit status: 0 done (run, resume: completed), 1 did not complete or id unknown,
 2 wrong usage or unreadable file"""
 NONE_WORDS = ("none", "None")
+FILES_HELP = "where contents of files are kept (PATH of the store, -files)"
 WAIT_S = 30.0
 """Seconds for which `resolve --wait` waits where it does not say."""
 
@@ -49,6 +50,8 @@ def make_parser(version: str, default_store: str) -> Parser:
     _add_handovers(commands, common)
     _add_rollback(commands, common)
     _add_gc(commands, common)
+    _add_export(commands, common)
+    _add_import(commands, common)
     _add_sessions(commands, common)
     _add_show(commands, common)
     _add_log(commands, common)
@@ -232,9 +235,35 @@ def _add_gc(commands: Any, common: Parser) -> None:
         default=GRACE_S,
         help="what was used within so many seconds stays (%(default)s)",
     )
-    command.add_argument(
-        "--files", metavar="PATH", help="where they are kept (PATH of the store, -files)"
+    command.add_argument("--files", metavar="PATH", help=FILES_HELP)
+
+
+def _add_export(commands: Any, common: Parser) -> None:
+    command = _add(
+        commands,
+        "export",
+        common,
+        "write a checkpoint with its files into one file, for another store",
     )
+    command.add_argument("id", metavar="ID", help="the session")
+    command.add_argument("--checkpoint", metavar="N", type=int, help="which (the latest)")
+    command.add_argument("--out", metavar="FILE", help="where to (ID-N.ukemi); must be new")
+    command.add_argument("--files", metavar="PATH", help=FILES_HELP)
+
+
+def _add_import(commands: Any, common: Parser) -> None:
+    command = _add(
+        commands,
+        "import",
+        common,
+        "take an exported checkpoint in, as a session that rests there",
+        "It goes on with: ukemi resume MODULE ID --say TEXT",
+    )
+    command.add_argument("file", metavar="FILE", help="as ukemi export wrote it")
+    command.add_argument(
+        "--into", metavar="DIR", help="put its files into this new or empty folder"
+    )
+    command.add_argument("--files", metavar="PATH", help=FILES_HELP)
 
 
 def _add_policy_and_model(command: Parser) -> None:

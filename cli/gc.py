@@ -38,13 +38,21 @@ async def gc(
     return NOT_DONE if collected.damaged or collected.lost else DONE
 
 
-async def _path_of(store: Store, given: str | None) -> Path:
+def files_of(store: Store, given: str | None) -> Path:
+    """Return where contents are kept.
+
+    Raises:
+        CannotRead: the store is no file, and nothing else is named.
+    """
     if given is not None:
-        path = Path(given)
-    elif isinstance(store, SqliteStore):
-        path = store.path.with_name(store.path.name + BESIDE)
-    else:
-        raise CannotRead(f"{store.name!r} is no file: name the contents with --files PATH")
+        return Path(given)
+    if isinstance(store, SqliteStore):
+        return store.path.with_name(store.path.name + BESIDE)
+    raise CannotRead(f"{store.name!r} is no file: name the contents with --files PATH")
+
+
+async def _path_of(store: Store, given: str | None) -> Path:
+    path = files_of(store, given)
     if not await anyio.Path(path).exists():
         raise CannotRead(f"there are no kept files in {str(path)!r}; name them with --files PATH")
     return path

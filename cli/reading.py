@@ -1,9 +1,11 @@
 """The commands that only look: sessions, show, log."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import msgspec
 
+from ..actors.inspection import Checkpoint, checkpoint_at
 from ..stores.base import HeadQuery, SessionDamaged, Store, StoredSession
 from ..stores.records import SessionStatus, decode_row
 from ..supervisor.errors import UsageError
@@ -58,12 +60,25 @@ async def show(out: Output, where: str, session_id: str, checkpoint: int | None)
         raise UsageError(f"--checkpoint {checkpoint} must not be negative")
     async with reading(where) as store:
         view = await read_session(store, session_id, checkpoint)
+    if out.as_json and checkpoint is not None:
+        out.data(checkpoint_data(checkpoint_at(session_id, view.entries, checkpoint)))
+        return DONE if view.damaged is None else NOT_DONE
     tree = tree_of(view, at_checkpoint=checkpoint is not None)
     if out.as_json:
         out.data(msgspec.to_builtins(tree))
     else:
         out.text(draw_session(tree, out.terminal))
     return DONE if tree.damaged is None else NOT_DONE
+
+
+def checkpoint_data(found: Checkpoint) -> dict[str, Any]:
+    """Return the five-tuple as plain data; each message says whose it is."""
+    data: dict[str, Any] = msgspec.to_builtins(found)
+    kinds = (type(each).__name__.removesuffix("Message").lower() for each in found.messages)
+    data["messages"] = [
+        {"role": kind, **message} for kind, message in zip(kinds, data["messages"], strict=True)
+    ]
+    return data
 
 
 async def log(out: Output, where: str, session_id: str) -> ExitStatus:
