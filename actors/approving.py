@@ -10,7 +10,7 @@ from functools import partial
 
 from ..stores.base import PostQuery
 from ..stores.decisions import Decide
-from ..stores.records import JournalEntry, Judged, Requested
+from ..stores.records import Allowed, JournalEntry, Judged, Requested
 from ..supervisor.danger import judge
 from ..supervisor.errors import InvalidArgument, UsageError
 from .approvals import APPROVAL, listed, request_name
@@ -20,6 +20,7 @@ from .judging import action_of
 from .ledger import CallId
 from .session import Session
 from .state import AwaitDecision
+from .tools import AnyTool
 from .wording import encodable
 from .work import CutOff, Superseded, TimedOut, Work
 
@@ -187,8 +188,27 @@ def _edited(session: Session, asked: Requested, arguments: str) -> str:
         tool.check(arguments)
     except InvalidArgument as error:
         raise UsageError(f"{name} cannot run with these arguments: {error.message}") from error
+    _refuse_denied(session, tool, arguments, name)
+    return digest(tool.name, arguments, tool.defaults)
+
+
+def _refuse_denied(session: Session, tool: AnyTool, arguments: str, name: str) -> None:
     danger = session.services.policies.of(session.installed.name, tool.name).danger
     verdict = judge(action_of(session, tool, arguments), danger)
     if verdict.decision == "deny":
         raise UsageError(f"{name} must not run with these arguments: {verdict.risk}")
-    return digest(tool.name, arguments, tool.defaults)
+
+
+def check_again(session: Session, entries: Sequence[JournalEntry]) -> None:
+    """Refuse what a person lets run again where a rule denies it; a rule that asks is answered so.
+
+    Raises:
+        UsageError: the call must not run with these arguments.
+    """
+    for entry in entries:
+        if isinstance(entry, Allowed):
+            call = (entry.n, entry.index)
+            known = session.state.ledger.open[call]
+            tool = session.installed.toolbox.get(known.tool)
+            arguments = known.arguments if entry.arguments is None else entry.arguments
+            _refuse_denied(session, tool, arguments, f"call {call[0]}.{call[1]} {known.tool}")

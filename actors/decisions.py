@@ -15,7 +15,7 @@ from ..stores.decisions import Decide, Decision, Resolve, decode_decision, encod
 from ..stores.records import Decided, JournalEntry
 from ..supervisor.errors import UsageError
 from .approvals import APPROVAL, RequestClosed, request_name
-from .approving import judged
+from .approving import check_again, judged
 from .ledger import CallId
 from .resolving import check_resolve, meant, resolved
 from .secrets import Mask
@@ -210,7 +210,9 @@ def _effect(session: Session, decision: Decision, post: Post) -> list[JournalEnt
     match decision:
         case Resolve():
             n = session.journal.take_n()
-            return resolved(session.state, session.installed.toolbox, decision, n)
+            entries = resolved(session.state, session.installed.toolbox, decision, n)
+            check_again(session, entries)
+            return entries
         case Decide():
             return judged(session, decision, post.at_ms, post.by)
 

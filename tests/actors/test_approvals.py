@@ -377,6 +377,33 @@ async def test_an_edited_call_keeps_its_arguments_over_a_retry_and_a_restart() -
     assert place.bank.paid == [("bob", 1)]
 
 
+async def test_what_a_person_has_run_again_is_held_against_the_rules_too() -> None:
+    """A doubt is settled by running the call once more: that is an approval, but no rule yields."""
+    rules = (
+        DangerRule(tool="pay", when={"amount": "<= 10"}, then="allow"),
+        DangerRule(tool="pay", when={"amount": "> 1000"}, then="deny"),
+    )
+    bank = Bank()
+
+    @tool(danger="money", timeout_s=1.0)
+    async def pay(to: str, amount: int) -> str:
+        bank.paid.append((to, amount))
+        await anyio.sleep(5.0 if amount == 3 else 0.0)
+        return "paid"
+
+    place = Place(bank, policy=danger(*rules))
+    place.of = agent(PAY, [pay])
+    async with place.runtime() as runtime:
+        outcome = await run_one(runtime, place.of, session_id="one")
+        assert isinstance(outcome, HandedOver) and outcome.reason == "in_doubt"
+        session = runtime.session("one")
+        with pytest.raises(UsageError, match="must not run"):
+            await session.resolve("retry", args={"to": "ann", "amount": 5000})
+        await session.resolve("retry", args={"to": "ann", "amount": 500})
+        assert isinstance(await ended(runtime, "one"), Completed)
+    assert bank.paid == [("ann", 3), ("ann", 500)]
+
+
 # ---------------------------------------------------------------- time
 
 
