@@ -170,7 +170,7 @@ class Guards:
             if head is not None and await self._goes_on(head):
                 # Also one that an earlier process began: its end is the answer.
                 mine = found.id if found is not None and found.standing == "unsettled" else mine
-                await self._end_of(head)
+                await self._end_of(scope.id)
                 continue
             if found is not None and (mine is not None or found.standing != "not_done"):
                 raise error_of(scope.id, found, outcome)
@@ -206,24 +206,26 @@ class Guards:
         return stored.head, calls_of(entries), outcome
 
     async def _goes_on(self, head: Head) -> bool:
-        """Tell whether something is still to happen in the scope, by itself or by what was decided."""
-        if head.session_id in self._sessions.active or head.status == "running":
+        """Tell whether something is still to happen in the scope, or has since it was read."""
+        if head.session_id in self._sessions.active or head.status in UNFINISHED:
             return True
         if head.status == "completed":
             return False
-        # Decided by a person while nobody drove it.
-        return await self._inbox.take(head.session_id) is not None or head.status == "parked"
+        # What a person has decided while nobody drove it; others here may be about to take it too.
+        await self._inbox.take(head.session_id)
+        return (await self._store.head(head.session_id)).seq != head.seq
 
-    async def _end_of(self, head: Head) -> None:
+    async def _end_of(self, scope: str) -> None:
         """Wait until the scope rests; go on with it first where nobody does.
 
         Raises:
             SessionOwned: another living process drives it.
             UsageError: a tool of it is not guarded here.
         """
-        scope = head.session_id
+        await self._inbox.take(scope)
+        status = (await self._store.head(scope)).status
         if scope not in self._sessions.active and (
-            head.status == "running" or (head.status == "parked" and not self._keeper.wakes(scope))
+            status == "running" or (status == "parked" and not self._keeper.wakes(scope))
         ):
             await self._sessions.resume(scope, by="call")
         await self._handle(scope).outcome()

@@ -26,7 +26,7 @@ from .events import AlertRaised
 from .inspection import entries_of, fold
 from .services import Services
 from .session import Session
-from .sessions import Change, Sessions
+from .sessions import Change, NotGuarded, Sessions
 from .state import SessionState
 
 WAITING_MAX = 1000
@@ -67,7 +67,10 @@ class Inbox:
         except AlreadyDecided as error:
             if not repeats(error, said):
                 raise already_decided(session_id, error) from error
-        problems = await self._take(session_id)
+        try:
+            problems = await self._take(session_id)
+        except NotGuarded:
+            return None  # a runtime that has its tools takes it
         if about in problems:
             raise UsageError(problems[about])
         return self._sessions.active.get(session_id)

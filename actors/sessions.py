@@ -47,6 +47,10 @@ from .work import Cut
 TITLE_MAX = 80
 
 
+class NotGuarded(UsageError):
+    """A scope has an unfinished call of a tool that is not guarded in this runtime."""
+
+
 class Change(Struct, frozen=True):
     """Entries for a session, and the posts they apply; ``reopens``: it goes on if it had ended."""
 
@@ -441,13 +445,13 @@ def check_guarded(installed: InstalledAgent, state: SessionState) -> None:
     """Refuse to go on with a scope whose unfinished calls are of tools that are not guarded here.
 
     Raises:
-        UsageError: one is; whoever guards it goes on with the scope.
+        NotGuarded: one is; whoever guards it goes on with the scope.
     """
     unsettled = {call.name for turn in state.conversation.open for call in turn.answered.calls}
     unsettled |= {entry.tool for entry in state.ledger.open.values()}
     for name in sorted(unsettled):
         if name not in installed.toolbox:
-            raise UsageError(
+            raise NotGuarded(
                 f"its tool {name!r} is not guarded here; give it in Runtime(guarded=[...])"
             )
 

@@ -652,13 +652,24 @@ async def test_a_decision_waits_for_the_tool_it_needs(store: MemoryStore) -> Non
         await doubtful(runtime, bank)
     async with Runtime(store) as runtime:
         # As the command line gives it: there is no such tool in this process yet.
-        with pytest.raises(UsageError, match="not guarded here"):
-            await runtime.session("order-1").resolve("retry")
+        await runtime.session("order-1").resolve("retry")
         await anyio.sleep(5.0)
         assert bank.attempts == 1
         found = await within(runtime.guard(bank.pay, scope="order-1").detailed("o-1"))
         assert (found.value, found.by) == (DONE, "again")
     assert bank.attempts == 2
+
+
+async def test_a_decision_that_is_being_applied_is_waited_for(store: MemoryStore) -> None:
+    bank = Bank(60.0)
+    async with Runtime(store) as runtime:
+        await doubtful(runtime, bank)
+    async with Runtime(store) as runtime:
+        await runtime.session("order-1").resolve("done", result="by hand")
+    # Entering takes it up beside everything else, and the call comes before that is done.
+    async with Runtime(store, guarded=[bank.pay]) as runtime:
+        assert await runtime.guard(bank.pay, scope="order-1")("o-1") == "by hand"
+    assert bank.attempts == 1
 
 
 @pytest.mark.parametrize("booked", [False, True], ids=["before the effect", "after the effect"])
