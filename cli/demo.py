@@ -2,12 +2,13 @@
 
 A worker process runs one session that repairs a Python project and a dozen that order goods from a
 service in this process. Once enough checkpoints are acknowledged and orders are in flight, it gets
-SIGKILL. A second worker goes on, and a few more sessions order what the service answers wrongly;
-then what was acknowledged is compared with what is stored, the shop's book with what was ordered,
-each failure with the class it should get, and the project's tests are run.
+SIGKILL. A second worker goes on, and a few more sessions order what the service answers wrongly, or
+not at all; a person in this process is asked where nothing else can tell. Then what was acknowledged
+is compared with what is stored, the shop's book with what was ordered, each failure with the class
+it should get, each doubt with how it was settled, and the project's tests are run.
 
-Files, each using only those before it: demo_project_copy, demo_service · demo_agents · demo_faults
-· demo_failures, demo_worker · demo_checks · demo.
+Files, each using only those before it: demo_project_copy, demo_service · demo_agents · demo_faults,
+demo_errands · demo_failures, demo_effects, demo_person, demo_worker · demo_checks · demo.
 """
 
 import os
@@ -36,13 +37,16 @@ from ..actors.events import (
 )
 from ..stores.base import Head, HeadQuery
 from ..supervisor.errors import UkemiError, UsageError
-from .demo_agents import make_agents
+from .demo_agents import ShopError, make_agents
 from .demo_checks import Checks, Report, acknowledged_in, draw_checks, report_of, stored_counters
+from .demo_effects import all_effects, effects_table
+from .demo_errands import ERRANDS, KILLED
 from .demo_failures import all_met, failures_table
 from .demo_faults import MEETINGS
+from .demo_person import Person
 from .demo_project_copy import copy_project, restore_tests, run_project_tests
 from .demo_service import OrderBook, order_service
-from .demo_worker import PersonAnswered, Plan, plan_path
+from .demo_worker import Plan, plan_path
 from .errors import DONE, NOT_DONE, CannotRead, ExitStatus
 from .listing import sessions_table
 from .output import Output
@@ -68,7 +72,6 @@ KEYS: Mapping[str, tuple[str, ...]] = {
 """Where the providers' SDKs look for their keys."""
 
 SHOWN = SessionCompleted | SessionHandedOver | SessionResumed | RetryScheduled
-_Told = Event | PersonAnswered
 
 
 class DemoRequest(Struct, frozen=True, kw_only=True):
@@ -139,6 +142,7 @@ class _Play:
         self._plan = plan
         self._folder = folder
         self._book = book
+        self._person = Person(plan.service, plan.store)
         self._progress = Progress(out.stderr, out.aside, several=True, live=out.live)
         self._began = time.monotonic()
 
@@ -185,11 +189,14 @@ class _Play:
         self.checks.unfinished = {each.session_id: each.epoch for each in running}
 
     async def _until_the_middle(self, process: anyio.abc.Process) -> None:
-        """Wait for enough checkpoints and, for a while, for orders of both kinds in flight."""
+        """Wait for enough checkpoints, for the order that is booked and not answered, and, for a
+        while, for orders of both kinds in flight."""
         patience: float | None = None
         while process.returncode is None:
             await anyio.sleep(POLL_S)
             if len(acknowledged_in(self._plan.acknowledged)) < KILL_AT:
+                continue
+            if not all(map(self._book.keeps_waiting, KILLED.orders)):
                 continue
             now = time.monotonic()
             patience = now + KILL_PATIENCE_S if patience is None else patience
@@ -204,7 +211,7 @@ class _Play:
         await anyio.Path(plan_path(self._folder)).write_bytes(msgspec.json.encode(plan))
         async with self._worker(2) as process:
             count = plural(len(self.checks.unfinished), "session")
-            faults = plural(len(MEETINGS), "fault")
+            faults = plural(len(MEETINGS) + len(ERRANDS) - 1, "fault")
             self._say(f"worker 2 (process {process.pid}) goes on with {count}, and meets {faults}")
             if await process.wait() != 0:
                 await self._say_why(process, 2)
@@ -220,6 +227,7 @@ class _Play:
                 heads = await store.heads(HeadQuery(limit=SESSIONS_MAX))
                 self.checks.lost |= acknowledged - await stored_counters(store, acknowledged)
                 self.checks.met = await all_met(store, list(reversed(heads)))
+                self.checks.effects = await all_effects(store, list(reversed(heads)))
         except UkemiError as error:
             self._say(f"the store cannot be read: {error}", "red")
         self.checks.heads = heads
@@ -235,6 +243,8 @@ class _Play:
         write(sessions_table(list(reversed(heads)), time.time_ns() // 1_000_000, terminal))
         write("")
         write(failures_table(self.checks.met, terminal))
+        write("")
+        write(effects_table(self.checks.effects, self.checks.bookings, terminal))
         write("")
         write(draw_checks(self.checks, terminal))
         took = time.monotonic() - self._began
@@ -254,7 +264,7 @@ class _Play:
             )
         try:
             async with anyio.create_task_group() as group:
-                group.start_soon(self._listen, process)
+                group.start_soon(self._listen, process, group)
                 yield process
         finally:
             with anyio.CancelScope(shield=True):
@@ -270,27 +280,40 @@ class _Play:
         for line in log.splitlines()[-LOG_LINES_SHOWN:]:
             self._say(one_line(line), "red")
 
-    async def _listen(self, process: anyio.abc.Process) -> None:
+    async def _listen(self, process: anyio.abc.Process, group: anyio.abc.TaskGroup) -> None:
+        """Tell what a worker tells; its questions go to the person."""
         assert process.stdout is not None  # a pipe was asked for
         rest = ""
         async for text in TextReceiveStream(process.stdout, errors="replace"):
             *lines, rest = (rest + text).split("\n")
             for line in lines:
-                self._told(line)
+                event = self._told(line)
+                if isinstance(event, SessionHandedOver) and event.outcome.reason == "in_doubt":
+                    group.start_soon(self._ask, event)
 
-    def _told(self, line: str) -> None:
+    def _told(self, line: str) -> Event | None:
         """Tell what a worker has told; a line it did not get to finish is passed over."""
         try:
-            event = msgspec.json.decode(line, type=_Told)
+            event: Event = msgspec.json.decode(line, type=Event)
         except msgspec.DecodeError:
-            return
-        if isinstance(event, PersonAnswered):
-            self._progress.line(f"{event.session_id}  a person: {event.text}", "blue")
-            return
+            return None
         if isinstance(event, SHOWN):
             self._progress.tell(event)
         elif not isinstance(event, SessionStarted):
             self._progress.follow(event)
+        return event
+
+    async def _ask(self, event: SessionHandedOver) -> None:
+        """Put the doubts of a session to the person, whose answers go to the store."""
+        session_id = event.session_id
+        for doubt in event.outcome.dossier.in_doubt:
+            try:
+                said = await self._person.answer(session_id, doubt)
+            except (UkemiError, ShopError, OSError) as error:
+                self._say(f"{session_id}: the person could not answer: {error}", "red")
+                continue
+            if said is not None:
+                self._say(f"{session_id}  a person: {said}", "blue")
 
     def _say(self, text: str, colour: Colour = "bold") -> None:
         self._progress.line(text, colour)

@@ -19,6 +19,7 @@ from ..actors.model import (
     Message,
     Model,
     ModelRequest,
+    NoteMessage,
     ToolMessage,
     UserMessage,
 )
@@ -39,7 +40,7 @@ REPAIR_INSTRUCTIONS = (
 ORDER_INSTRUCTIONS = (
     "You order goods. For each order of the task, ask for the stock, then place the order once, "
     "under the order's name. Never place an order again that was cut off: a person looks into it "
-    "and tells you. At the end say the number of each order."
+    "and you are told. At the end say the number of each order."
 )
 HTTP_S_MAX = 10.0
 MODEL_DELAY_S = 0.08
@@ -148,15 +149,34 @@ def order_tools(service: str) -> tuple[AnyTool, AnyTool, AnyTool]:
     return stock, place_order, order_by_form
 
 
-def post_order(service: str, order: str, sku: str, units: int, key: str | None) -> str:
+def post_order(
+    service: str,
+    order: str,
+    sku: str,
+    units: int,
+    key: str | None,
+    *,
+    patience_s: float = HTTP_S_MAX,
+) -> str:
     """Order at the shop, with a key that makes a repeat harmless or without."""
     body = {"order": order, "sku": sku, "units": units}
-    return str(ask_shop(service, "POST", "/orders", body, key)["number"])
+    answer = ask_shop(service, "POST", "/orders", body, key, patience_s=patience_s)
+    return str(answer["number"])
+
+
+def cancel_at_shop(service: str, number: str) -> None:
+    """Have an order cancelled; one that is cancelled already stays so."""
+    ask_shop(service, "POST", "/cancel", {"number": number})
 
 
 def numbers_of(service: str, order: str) -> list[str]:
     """Return the numbers under which the shop has booked an order."""
     return [str(each) for each in ask_shop(service, "GET", f"/orders/{quote(order)}")["numbers"]]
+
+
+def settled_numbers_of(service: str, order: str) -> list[str]:
+    """Return the same, and give an order that may be on its way the time to come in."""
+    return [str(each) for each in ask_shop(service, "GET", f"/settled/{quote(order)}")["numbers"]]
 
 
 class ShopError(Exception):
@@ -170,7 +190,13 @@ class ShopError(Exception):
 
 
 def ask_shop(
-    service: str, method: str, path: str, body: object = None, key: str | None = None
+    service: str,
+    method: str,
+    path: str,
+    body: object = None,
+    key: str | None = None,
+    *,
+    patience_s: float = HTTP_S_MAX,
 ) -> dict[str, Any]:
     """Send one request to the shop.
 
@@ -178,7 +204,7 @@ def ask_shop(
         ShopError: it answered with an error.
         OSError, http.client.HTTPException: there was no connection, or no whole answer.
     """
-    connection = http.client.HTTPConnection(urlsplit(service).netloc, timeout=HTTP_S_MAX)
+    connection = http.client.HTTPConnection(urlsplit(service).netloc, timeout=patience_s)
     headers = {"Content-Type": "application/json"} | ({"Idempotency-Key": key} if key else {})
     connection.connect()
     try:
@@ -242,7 +268,7 @@ def _number_of(messages: Sequence[Message], way: str, order: str) -> str | None:
         match message:
             case ToolMessage(is_error=False) if asked is not None and message.call_id == asked.id:
                 found = _NUMBER.search(message.content)
-            case UserMessage():
+            case UserMessage() | NoteMessage():
                 found = told.search(message.text)
             case _:
                 continue

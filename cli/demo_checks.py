@@ -7,6 +7,14 @@ from msgspec import Struct
 
 from ..stores.base import CheckpointUnknown, Head, SessionDamaged, SessionUnknown, Store
 from .demo_agents import order_session_ids, orders_of
+from .demo_effects import (
+    Effect,
+    compensated,
+    in_doubt_asked,
+    not_settled_as_expected,
+    unsettled,
+)
+from .demo_errands import ERRANDS, cancelled_orders, errand_orders
 from .demo_failures import Met, class_counts, not_as_expected, unknown_retried
 from .demo_faults import MEETINGS, fault_orders
 from .demo_service import Booking
@@ -32,6 +40,7 @@ class Checks(Struct, kw_only=True):
     heads: list[Head] = []
     bookings: list[Booking] = []
     met: list[Met] = []
+    effects: list[Effect] = []
     tests_green: bool = False
 
     @property
@@ -46,12 +55,12 @@ class Checks(Struct, kw_only=True):
 
     @property
     def sessions(self) -> int:
-        return 1 + len(order_session_ids()) + len(MEETINGS)
+        return 1 + len(order_session_ids()) + len(MEETINGS) + len(ERRANDS)
 
     @property
     def to_complete(self) -> int:
         """How many sessions should complete; the others meet what only a person can mend."""
-        return self.sessions - sum(not each.overcome for each in MEETINGS)
+        return self.sessions - len(_to_hand_over())
 
     @property
     def handed_over(self) -> int:
@@ -60,14 +69,30 @@ class Checks(Struct, kw_only=True):
     @property
     def ended_as_expected(self) -> bool:
         """Whether every session is there, and those are handed over that should be."""
-        waiting = {each.session for each in MEETINGS if not each.overcome}
         handed_over = {head.session_id for head in self.heads if head.status == "handed_over"}
-        return len(self.heads) == self.sessions and handed_over == waiting
+        return len(self.heads) == self.sessions and handed_over == _to_hand_over()
+
+    @property
+    def standing(self) -> list[Booking]:
+        """The bookings that nobody has cancelled."""
+        return [each for each in self.bookings if not each.cancelled]
 
     @property
     def orders_once(self) -> bool:
         """Whether the shop's book has every order that was to be placed, each once."""
-        return Counter(each.order for each in self.bookings) == Counter(expected_orders())
+        return not _wrong_orders(self.bookings)
+
+    @property
+    def doubts_settled(self) -> bool:
+        """Whether each doubt was settled, by whom it should be, and some by a person."""
+        settled = not not_settled_as_expected(self.effects) and not unsettled(self.effects)
+        return settled and in_doubt_asked(self.effects) > 0
+
+    @property
+    def undone_once(self) -> bool:
+        """Whether what had to be undone is, and nothing else, by journal and by book."""
+        cancelled = sorted(each.order for each in self.bookings if each.cancelled)
+        return cancelled == cancelled_orders() and compensated(self.effects) == len(cancelled)
 
     @property
     def hold(self) -> bool:
@@ -88,12 +113,20 @@ class Report(Struct, frozen=True, kw_only=True):
     tests_green: bool
     failures: dict[str, int]
     unknown_retried: int
+    in_doubt_asked: int
+    compensated: int
+
+
+def _to_hand_over() -> set[str]:
+    """Return the sessions that meet what only a person can mend."""
+    refused = {each.session for each in MEETINGS if not each.overcome}
+    return refused | {each.session for each in ERRANDS if each.compensated}
 
 
 def expected_orders() -> list[str]:
-    """Return the names of all orders that the shop should end with."""
+    """Return the names of all orders that should stand in the shop's book in the end."""
     ordered = [name for session in order_session_ids() for name, _, _ in orders_of(session)]
-    return ordered + fault_orders()
+    return ordered + fault_orders() + errand_orders()
 
 
 def report_of(checks: Checks) -> Report:
@@ -105,10 +138,12 @@ def report_of(checks: Checks) -> Report:
         resumed=len(checks.resumed),
         checkpoints_lost=len(checks.lost),
         orders_expected=len(expected_orders()),
-        orders_booked=len(checks.bookings),
+        orders_booked=len(checks.standing),
         tests_green=checks.tests_green,
         failures=class_counts(checks.met),
         unknown_retried=unknown_retried(checks.met),
+        in_doubt_asked=in_doubt_asked(checks.effects),
+        compensated=compensated(checks.effects),
     )
 
 
@@ -120,7 +155,7 @@ def lines_of(checks: Checks) -> list[tuple[bool, str]]:
     wrong = _wrong_orders(checks.bookings)[:NAMED_MAX]
     killed = plural(checks.killed_at, "acknowledged checkpoint")
     resumed = plural(len(checks.resumed), "session")
-    booked = f"orders booked: {len(checks.bookings)} of {len(expected_orders())}, each once"
+    booked = f"orders booked: {len(checks.standing)} of {len(expected_orders())}, each once"
     handed_over = f"handed over to a person: {checks.handed_over}"
     return [
         (checks.killed_at > 0 and bool(checks.resumed), f"killed at {killed}, {resumed} resumed"),
@@ -131,6 +166,8 @@ def lines_of(checks: Checks) -> list[tuple[bool, str]]:
         ),
         _faults_line(checks),
         (checks.orders_once, booked + (f"; not so: {', '.join(wrong)}" if wrong else "")),
+        _doubts_line(checks),
+        _undone_line(checks),
         (checks.tests_green, f"the project's tests are {'green' if checks.tests_green else 'red'}"),
     ]
 
@@ -142,10 +179,25 @@ def _faults_line(checks: Checks) -> tuple[bool, str]:
     return not wrong and not retried, f"{right}{named}, unknown retried: {retried}"
 
 
+def _doubts_line(checks: Checks) -> tuple[bool, str]:
+    wrong = [*not_settled_as_expected(checks.effects), *unsettled(checks.effects)][:NAMED_MAX]
+    alone = sum(each.by == "probe" for each in checks.effects)
+    asked = plural(in_doubt_asked(checks.effects), "doubt")
+    named = f"; not as it should be: {', '.join(wrong)}" if wrong else ""
+    return checks.doubts_settled, f"{asked} put to a person, {alone} settled by a probe{named}"
+
+
+def _undone_line(checks: Checks) -> tuple[bool, str]:
+    undone = plural(compensated(checks.effects), "effect")
+    cancelled = sum(each.cancelled for each in checks.bookings)
+    return checks.undone_once, f"compensated: {undone}; cancelled at the shop: {cancelled}"
+
+
 def _wrong_orders(bookings: list[Booking]) -> list[str]:
+    """Return the orders that are not booked once; one to be cancelled is booked all the same."""
     counted = Counter(each.order for each in bookings)
-    names = dict.fromkeys([*expected_orders(), *counted])
-    expected = set(expected_orders())
+    expected = {*expected_orders(), *cancelled_orders()}
+    names = dict.fromkeys([*expected_orders(), *cancelled_orders(), *counted])
     return [
         f"{name} {counted[name]} times"
         for name in names

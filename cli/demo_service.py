@@ -2,8 +2,8 @@
 
 It takes its time, so that calls are in flight when their caller dies. Some orders it books before
 it answers, whether or not anybody is still there; others it drops when their caller has hung up
-before it came to them. It keeps count of what it booked. Orders of a few articles it answers
-wrongly, as `FAULTS` says.
+before it came to them. It keeps count of what it booked, and what it was asked to cancel. Orders of
+a few articles it answers wrongly, as `FAULTS` says; those of `SILENT` it books and never answers.
 """
 
 import json
@@ -18,11 +18,19 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import unquote
 
+import msgspec
 from msgspec import Struct
 
 BEFORE_BOOKING_S = 0.3
 AFTER_BOOKING_S = 0.3
 SETTLED_S_MAX = 5.0
+SILENT_S_MAX = 50.0
+"""Seconds that the shop keeps a caller waiting for nothing, if that does not hang up before."""
+
+GONE_POLL_S = 0.02
+SILENT = "W-000"
+"""Article whose orders are booked at once and never answered."""
+
 BUSY_AT_FIRST = "D-20"
 """Article whose first stock request is answered "busy", to be asked again."""
 
@@ -61,13 +69,14 @@ FAULTS: Mapping[str, Fault] = {
 
 
 class Booking(Struct, frozen=True):
-    """One order in the shop's book."""
+    """One order in the shop's book; one that was cancelled stays in it."""
 
     order: str
     sku: str
     units: int
     number: str
     key: str | None
+    cancelled: bool = False
 
 
 class OrderBook:
@@ -79,6 +88,7 @@ class OrderBook:
         self._working: list[tuple[str, bool]] = []
         self._busy = {BUSY_AT_FIRST}
         self._faults: Counter[str] = Counter()
+        self._kept_waiting: set[str] = set()
         self.repeats = 0
 
     @property
@@ -100,7 +110,17 @@ class OrderBook:
                     return known.number
             number = f"K-{len(self._bookings) + 1:04d}"
             self._bookings.append(Booking(order, sku, units, number, key))
+            self._lock.notify_all()
             return number
+
+    def cancel(self, number: str) -> bool:
+        """Cancel an order; False where there is none, or none any more."""
+        with self._lock:
+            for at, known in enumerate(self._bookings):
+                if known.number == number and not known.cancelled:
+                    self._bookings[at] = msgspec.structs.replace(known, cancelled=True)
+                    return True
+            return False
 
     def busy(self, sku: str) -> bool:
         """Tell whether the shop is too busy for this request; only ever once for an article."""
@@ -119,13 +139,39 @@ class OrderBook:
             over = fault.times is not None and self._faults[order] > fault.times
         return None if over else fault
 
-    def numbers(self, order: str) -> list[str]:
-        """Return the numbers under which an order is booked, once nobody works on it any more."""
-        with self._lock:
-            self._lock.wait_for(
-                lambda: all(each != order for each, _ in self._working), SETTLED_S_MAX
-            )
+    def numbers(self, order: str, *, awaited: bool = False) -> list[str]:
+        """Return the numbers under which an order is booked, once nobody works on it any more.
+
+        Args:
+            awaited: wait for its booking too: the order may still be on its way.
+        """
+
+        def found() -> list[str]:
             return [each.number for each in self._bookings if each.order == order]
+
+        def settled() -> bool:
+            busy = any(each == order for each, _ in self._working)
+            return not busy and bool(found() or not awaited)
+
+        with self._lock:
+            self._lock.wait_for(settled, SETTLED_S_MAX)
+            return found()
+
+    def keeps_waiting(self, order: str) -> bool:
+        """Tell whether somebody waits for an answer to this order, which is booked."""
+        with self._lock:
+            return order in self._kept_waiting
+
+    @contextmanager
+    def silent_about(self, order: str) -> Generator[None]:
+        """Note that somebody is kept waiting."""
+        with self._lock:
+            self._kept_waiting.add(order)
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._kept_waiting.discard(order)
 
     @contextmanager
     def working_on(self, order: str, keyed: bool) -> Generator[None]:
@@ -150,7 +196,7 @@ class _Handler(BaseHTTPRequestHandler):
     book: OrderBook
 
     def do_GET(self) -> None:
-        """Answer /stock/SKU and /orders/ORDER."""
+        """Answer /stock/SKU, /orders/ORDER, and /settled/ORDER: the same, when it has come in."""
         kind, _, name = unquote(self.path).strip("/").partition("/")
         match kind:
             case "stock" if self.book.busy(name):
@@ -159,18 +205,30 @@ class _Handler(BaseHTTPRequestHandler):
                 self._answer(200, {"sku": name, "units": 100})
             case "orders":
                 self._answer(200, {"order": name, "numbers": self.book.numbers(name)})
+            case "settled":
+                numbers = self.book.numbers(name, awaited=True)
+                self._answer(200, {"order": name, "numbers": numbers})
             case _:
                 self._answer(404, {"error": f"there is no {self.path}"})
 
     def do_POST(self) -> None:
-        """Book an order: {"order", "sku", "units"}, with an Idempotency-Key or without."""
+        """Book at /orders: {"order", "sku", "units"}, or cancel at /cancel: {"number"}."""
         length = int(self.headers.get("Content-Length") or 0)
         body: dict[str, Any] = json.loads(self.rfile.read(length) or b"{}")
-        key = self.headers.get("Idempotency-Key")
+        if self.path == "/cancel":
+            self._answer(200, {"cancelled": self.book.cancel(str(body["number"]))})
+        else:
+            self._order(body, self.headers.get("Idempotency-Key"))
+
+    def _order(self, body: dict[str, Any], key: str | None) -> None:
+        """Book an order, with an Idempotency-Key or without."""
         order, sku, units = str(body["order"]), str(body["sku"]), int(body["units"])
         fault = self.book.fault(order, sku, units)
         if fault is not None and fault.status:
             self._answer(fault.status, fault.body, fault.headers)
+            return
+        if sku == SILENT:
+            self._book_and_say_nothing(order, units, key)
             return
         with self.book.working_on(order, key is not None):
             time.sleep(BEFORE_BOOKING_S)
@@ -182,6 +240,16 @@ class _Handler(BaseHTTPRequestHandler):
                 return
             time.sleep(AFTER_BOOKING_S)
             self._answer(201, {"order": order, "number": number})
+
+    def _book_and_say_nothing(self, order: str, units: int, key: str | None) -> None:
+        """Book, and keep whoever ordered waiting until they hang up, or die."""
+        self.close_connection = True
+        with self.book.working_on(order, key is not None):
+            self.book.book(order, SILENT, units, key)
+        give_up_at = time.monotonic() + SILENT_S_MAX
+        with self.book.silent_about(order):
+            while time.monotonic() < give_up_at and not self._caller_has_gone():
+                time.sleep(GONE_POLL_S)
 
     def _caller_has_gone(self) -> bool:
         readable, _, _ = select.select([self.connection], [], [], 0)

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import IO
 
 import anyio
-import anyio.to_thread
 import msgspec
 from msgspec import Struct
 
@@ -19,16 +18,17 @@ from ..actors.handle import SessionHandle
 from ..actors.outcome import Completed, HandedOver, Outcome
 from ..actors.runtime import Runtime
 from ..stores.base import SessionExists
+from ..supervisor.danger_policy import DangerPolicy
 from ..supervisor.policy import Policy, RetryPolicy
+from ..supervisor.risks import DangerCategories
 from .demo_agents import (
     REPAIR_TASK,
     buyer_of,
     make_agents,
-    numbers_of,
     order_session_ids,
     order_task,
-    post_order,
 )
+from .demo_errands import ERRANDS, make_runners
 from .demo_faults import MEETINGS, fault_task, make_clerk
 from .errors import DONE, NOT_DONE, CannotRead, ExitStatus
 
@@ -36,7 +36,13 @@ REPAIR_SESSION = "repair"
 QUESTIONS_MAX = 5
 """Questions a session may put to the person before the person gives up."""
 
-POLICY = Policy(transient=RetryPolicy(delay_s_first=0.1, delay_s_max=2.0))
+ANSWER_POLL_S = 0.1
+
+POLICY = Policy(
+    transient=RetryPolicy(delay_s_first=0.1, delay_s_max=2.0),
+    # Nobody sits in front of the demo to approve its orders.
+    danger=DangerPolicy(categories=DangerCategories(money="allow")),
+)
 
 
 class Plan(Struct, frozen=True, kw_only=True):
@@ -48,13 +54,6 @@ class Plan(Struct, frozen=True, kw_only=True):
     acknowledged: str
     model: str | None = None
     faults: bool = False
-
-
-class PersonAnswered(Struct, frozen=True, tag_field="event", tag="person.answered"):
-    """The scripted person has told a session what became of its call."""
-
-    session_id: str
-    text: str
 
 
 def plan_path(folder: Path) -> Path:
@@ -86,22 +85,19 @@ class _Worker:
         agents = [
             *make_agents(self._plan.service, self._plan.model),
             make_clerk(self._plan.service),
+            *make_runners(self._plan.service),
         ]
         async with Runtime(self._plan.store, agents=agents, policy=POLICY) as runtime:
-            handles = [await self._session(runtime, *each) for each in _assignments()]
-            faults = [await self._session(runtime, *each) for each in self._faults()]
+            assigned = [*_assignments(), *_errands(killed=True)]
+            later = [*_errands(killed=False), *_faults()] if self._plan.faults else []
+            handles = [await self._session(runtime, *each) for each in assigned]
+            others = [await self._session(runtime, *each) for each in later]
             async with anyio.create_task_group() as group:
                 for handle in handles:
-                    group.start_soon(self._follow, handle)
-                for handle in faults:
-                    group.start_soon(self._watch, handle)
+                    group.start_soon(self._follow, runtime, handle, True)
+                for handle in others:
+                    group.start_soon(self._follow, runtime, handle, False)
         return all(isinstance(each, Completed) for each in self._outcomes)
-
-    def _faults(self) -> list[tuple[str, str, str]]:
-        """Return the sessions that meet a fault: its name, its agent, its task."""
-        if not self._plan.faults:
-            return []
-        return [(each.session, "clerk", fault_task(each)) for each in MEETINGS]
 
     async def _watch(self, handle: SessionHandle) -> None:
         """See a session to its end, whatever that is."""
@@ -119,19 +115,19 @@ class _Worker:
         except SessionExists:
             return runtime.session(session_id)
 
-    async def _follow(self, handle: SessionHandle) -> None:
-        """See a session to its end; what needs a person gets one."""
+    async def _follow(self, runtime: Runtime, handle: SessionHandle, must_complete: bool) -> None:
+        """See a session to its end; what is in doubt waits for a person's answer from elsewhere."""
         for _ in range(QUESTIONS_MAX):
             await self._watch(handle)
             outcome = await handle.outcome()
-            if not isinstance(outcome, HandedOver) or not outcome.dossier.in_doubt:
+            if not isinstance(outcome, HandedOver) or outcome.reason != "in_doubt":
                 break
-            text = await anyio.to_thread.run_sync(look_into, self._plan.service, outcome)
-            _print(msgspec.json.encode(PersonAnswered(handle.id, text)))
-            await handle.send(text)
+            await _answered(runtime, handle.id, outcome)
+            handle = runtime.session(handle.id)
         else:
             outcome = await handle.outcome()
-        self._outcomes.append(outcome)
+        if must_complete:
+            self._outcomes.append(outcome)
 
     def _tell(self, event: Event) -> None:
         if isinstance(event, CheckpointStored):
@@ -152,16 +148,21 @@ def _assignments() -> list[tuple[str, str, str]]:
     return [(REPAIR_SESSION, "repairer", REPAIR_TASK), *orders]
 
 
-def look_into(service: str, outcome: HandedOver) -> str:
-    """Do what a person does with orders in doubt: look into the shop's book, and order by hand."""
-    found: list[str] = []
-    for doubt in outcome.dossier.in_doubt:
-        wanted = msgspec.json.decode(doubt.arguments)
-        order = str(wanted.get("order"))
-        numbers = numbers_of(service, order)
-        if numbers:
-            found.append(f"{order} was booked after all, its number is {numbers[0]}.")
-        else:
-            number = post_order(service, order, wanted["sku"], wanted["units"], f"by-hand-{order}")
-            found.append(f"{order} was not booked; I ordered it by hand, its number is {number}.")
-    return " ".join([*found, "Do not order it again; go on."])
+def _errands(*, killed: bool) -> list[tuple[str, str, str]]:
+    """Return the errands that begin in the worker that is killed, or those that do not."""
+    return [(each.session, each.session, each.task) for each in ERRANDS if each.killed == killed]
+
+
+def _faults() -> list[tuple[str, str, str]]:
+    """Return the sessions that meet a fault: name, agent, task."""
+    return [(each.session, "clerk", fault_task(each)) for each in MEETINGS]
+
+
+async def _answered(runtime: Runtime, session_id: str, outcome: HandedOver) -> None:
+    """Wait until a session has gone on after its question, and has ended again.
+
+    Another process answers, and the whole demo's limit ends the wait. A handle remembers the end it
+    has seen; a new one sees what has become of the session since.
+    """
+    while await runtime.session(session_id).outcome() == outcome:  # noqa: ASYNC110 - nobody tells
+        await anyio.sleep(ANSWER_POLL_S)

@@ -15,11 +15,12 @@ from ukemi.actors.model import (
     AssistantMessage,
     Message,
     ModelRequest,
+    NoteMessage,
     ToolMessage,
     ToolSchema,
     UserMessage,
 )
-from ukemi.actors.outcome import Dossier, DoubtfulCall, HandedOver
+from ukemi.actors.outcome import DoubtfulCall
 from ukemi.cli.demo_agents import (
     FIXES,
     ShopError,
@@ -41,8 +42,11 @@ from ukemi.cli.demo_checks import (
     lines_of,
     report_of,
 )
+from ukemi.cli.demo_effects import Effect
+from ukemi.cli.demo_errands import ERRANDS, cancelled_orders
 from ukemi.cli.demo_failures import Met
 from ukemi.cli.demo_faults import MEETINGS
+from ukemi.cli.demo_person import look_into
 from ukemi.cli.demo_project_copy import copy_project, restore_tests
 from ukemi.cli.demo_service import (
     AFTER_BOOKING_S,
@@ -53,7 +57,6 @@ from ukemi.cli.demo_service import (
     drops_the_absent,
     order_service,
 )
-from ukemi.cli.demo_worker import look_into
 from ukemi.cli.terminal import Terminal
 from ukemi.stores.base import Facts, Head
 from ukemi.stores.records import SessionStatus, ToolCall
@@ -113,13 +116,10 @@ def test_whatever_became_of_a_cut_off_order_the_person_finds_out(order: str, sai
         tool="order_by_form",
         arguments=msgspec.json.encode({"order": order, "sku": "A-17", "units": 1}).decode(),
     )
-    dossier = Dossier(
-        failed_step="", input="", upstream_error="", tried=(), options=(), in_doubt=(call,)
-    )
     with order_service() as (service, book):
         hang_up(service, order)
         began = time.monotonic()
-        assert look_into(service, HandedOver("in_doubt", dossier)).startswith(said)
+        assert look_into(service, call) == said
         assert time.monotonic() - began < 2 * (BEFORE_BOOKING_S + AFTER_BOOKING_S) + 2.0
         assert [booking.order for booking in book.bookings] == [order]
 
@@ -157,7 +157,7 @@ def play_order(session_id: str, results: dict[str, str], told: str = "") -> tupl
             ToolMessage(call.id, call.name, result, is_error=cut_off),
         ]
         if cut_off:
-            messages.append(UserMessage(told))
+            messages.append(NoteMessage(told))
     raise AssertionError("the script does not end")
 
 
@@ -168,7 +168,10 @@ def test_a_buyer_places_every_order_once_and_says_the_numbers() -> None:
 
 
 def test_a_buyer_takes_the_number_of_a_cut_off_order_from_the_person() -> None:
-    told = "order-05a was not booked; I ordered it by hand, its number is K-0031. go on."
+    told = (
+        "Call 3.0 place_order did take effect, a person has found: order-05a was not booked; I "
+        "ordered it by hand, its number is K-0031. Do not repeat it."
+    )
     placed, answer = play_order("order-05", {"order-05a": "interrupted", "order-05b": "K-1"}, told)
     assert placed == ["order-05a", "order-05b"]
     assert answer == "Ordered: order-05a is K-0031, order-05b is K-1"
@@ -249,6 +252,19 @@ def all_is_well() -> Checks:
         )
         for each in MEETINGS
     ]
+    for errand in ERRANDS:
+        statuses[errand.session] = "handed_over" if errand.compensated else "completed"
+    effects = [
+        Effect(
+            session=each.session,
+            tool=each.tool,
+            order=each.orders[0],
+            state="compensated" if each.compensated else "succeeded",
+            by=each.by,
+            asked=each.by == "person",
+        )
+        for each in ERRANDS
+    ]
     heads = [
         Head(
             session_id=each,
@@ -262,12 +278,14 @@ def all_is_well() -> Checks:
         for each, status in statuses.items()
     ]
     bookings = [Booking(each, "A-17", 1, "K", None) for each in expected_orders()]
+    bookings += [Booking(each, "A-17", 1, "K", None, True) for each in cancelled_orders()]
     return Checks(
         killed_at=20,
         unfinished={"repair": 1, "order-01": 1},
         heads=heads,
         bookings=bookings,
         met=met,
+        effects=effects,
         tests_green=True,
     )
 
@@ -276,13 +294,13 @@ def test_when_all_is_well_every_check_holds() -> None:
     checks = all_is_well()
     assert checks.hold
     assert msgspec.to_builtins(report_of(checks)) == {
-        "sessions": 21,
-        "completed": 17,
+        "sessions": 25,
+        "completed": 20,
         "killed_at": 20,
         "resumed": 2,
         "checkpoints_lost": 0,
-        "orders_expected": 28,
-        "orders_booked": 28,
+        "orders_expected": 31,
+        "orders_booked": 31,
         "tests_green": True,
         "failures": {
             "transient": 1,
@@ -294,6 +312,8 @@ def test_when_all_is_well_every_check_holds() -> None:
             "unknown": 1,
         },
         "unknown_retried": 0,
+        "in_doubt_asked": 1,
+        "compensated": 1,
     }
 
 
@@ -302,7 +322,7 @@ FAULTS: list[tuple[str, dict[str, object], str]] = [
     ("nothing was left to resume", {"unfinished": {}}, "0 sessions resumed"),
     ("not taken over", {"unfinished": {"repair": 2}}, "0 sessions resumed"),
     ("a checkpoint lost", {"lost": {("repair", 7)}}, "checkpoints lost: 1 (repair #7)"),
-    ("a session missing", {"heads": all_is_well().heads[1:]}, "completed: 16 of 21"),
+    ("a session missing", {"heads": all_is_well().heads[1:]}, "completed: 19 of 25"),
     ("an order missing", {"bookings": all_is_well().bookings[1:]}, "order-01a 0 times"),
     (
         "one order twice, another never",
@@ -317,13 +337,43 @@ FAULTS: list[tuple[str, dict[str, object], str]] = [
     (
         "a fault that was overcome but should not",
         {"heads": [*all_is_well().heads[:-1], all_is_well().heads[0]]},
-        "completed: 18 of 21 sessions, handed over to a person: 3",
+        "completed: 21 of 25 sessions, handed over to a person: 4",
     ),
     ("a fault that got no class", {"met": all_is_well().met[1:]}, "7 of 8 (not fault-429)"),
     (
         "an unknown error that was retried",
         {"met": [msgspec.structs.replace(e, directives=("retry",)) for e in all_is_well().met]},
         "8 of 8, unknown retried: 1",
+    ),
+    (
+        "a doubt settled by somebody else",
+        {"effects": [msgspec.structs.replace(e, by="late") for e in all_is_well().effects]},
+        "not as it should be: no-answer, late-answer, no-key, all-or-none",
+    ),
+    (
+        "a doubt that nobody settled",
+        {
+            "effects": [
+                *all_is_well().effects,
+                Effect(session="order-03", tool="t", order="order-03a", state="in_doubt"),
+            ]
+        },
+        "not as it should be: order-03a",
+    ),
+    (
+        "nobody was asked",
+        {"effects": [msgspec.structs.replace(e, asked=False) for e in all_is_well().effects]},
+        "0 doubts put to a person",
+    ),
+    (
+        "another order cancelled",
+        {
+            "bookings": [
+                *all_is_well().bookings[1:],
+                msgspec.structs.replace(all_is_well().bookings[0], cancelled=True),
+            ]
+        },
+        "compensated: 1 effect; cancelled at the shop: 2",
     ),
     ("red tests", {"tests_green": False}, "tests are red"),
 ]
