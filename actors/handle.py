@@ -21,7 +21,8 @@ from .inspection import (
     fold,
     inspection,
 )
-from .outcome import Outcome, outcome_from_data
+from .options import option_name
+from .outcome import Option, Outcome, outcome_from_data
 from .pool import RuntimeClosed
 from .rollback import RollbackPreview, RollbackReport
 from .rollbacks import Rollbacks
@@ -186,14 +187,15 @@ class SessionHandle:
 
     async def resolve(
         self,
-        option: str,
+        option: str | Option,
         *,
         call: tuple[int, int] | None = None,
         result: str | None = None,
         args: Mapping[str, Any] | None = None,
         by: str = "",
     ) -> None:
-        """Say, as a person who has looked, how a call in doubt or a compensation stands.
+        """Say, as a person who has looked, how a call in doubt or a compensation stands, or what
+        becomes of a session that was handed over.
 
         A session with a call in doubt goes on; after the last word on a compensation, it ends as it
         had ended.
@@ -203,22 +205,28 @@ class SessionHandle:
         again is no error.
 
         Args:
-            option: ``done``: it took effect, with this result; ``not_done``: it did not, and may be
+            option: one of a dossier's, or its name. ``done``: it took effect, with this result; ``not_done``: it did not, and may be
                 called again; ``retry``: it did not, and is run again; ``abandon``: leave it, and
                 let nobody try again. Of a compensation that failed or is in doubt: ``compensated``:
                 it is undone; ``compensate``: run it again; ``abandon``: leave the effect. Of a
-                session that was frozen: ``compensate``: undo it all.
-            call: number and index as in `inspect`; None: the only one there is.
-            result: what the call gave, or a remark for the model.
+                session that was frozen: ``compensate``: undo it all. Of a session that was handed
+                over: ``retry``: the failed step is tried again; ``go_on``: with a message;
+                ``cancel``: it is given up.
+            call: number and index as in `inspect`; None: that of the option, or the only one.
+            result: what the call gave, or a remark for the model; of ``go_on``, the message.
             args: other arguments for the call, where the option takes them.
             by: who decides; kept with the decision.
 
         Raises:
             AlreadyDecided: it was decided otherwise before; the message says by whom and when.
-            UsageError: no such option, or no such question.
+            UsageError: no such option, or no such question; or it has a command of its own.
             SessionUnknown: the store has no such session.
         """
-        said = Resolve(option, call, result, None if args is None else as_json(args))
+        if isinstance(option, Option):
+            name, call = option_name(option), option.call if call is None else call
+        else:
+            name = option
+        said = Resolve(name, call, result, None if args is None else as_json(args))
         self._known = await self._inbox.decide(self.id, said, by)
 
     @overload

@@ -8,6 +8,7 @@ import shlex
 from collections.abc import Iterator
 
 from ..supervisor.decide import Reason
+from ..supervisor.errors import UsageError
 from .ledger import CallEntry, CallId
 from .outcome import Option
 from .state import SessionState
@@ -157,6 +158,18 @@ def _option(
         call=call,
         needs=(needs,) if needs else (),
     )
+
+
+def option_name(option: Option) -> str:
+    """Return what `resolve` calls an option.
+
+    Raises:
+        UsageError: it has a command of its own.
+    """
+    if option.name in ("", "rollback", "new_session"):
+        done_by = option.code or "what it says"
+        raise UsageError(f"option {option.name!r} is not resolved, but done by: {done_by}")
+    return option.name
 
 
 _PLACES = {RESULT: "RESULT", ARGS: "JSON", MESSAGE: "MESSAGE"}

@@ -262,10 +262,11 @@ class Session:
             spent=spent,
             left_open=0 if isinstance(outcome, HandedOver) else len(questions(self.state)),
         )
-        if outcome_to_data(outcome) != self.state.outcome:
+        data = outcome_to_data(outcome)
+        if data != self.state.outcome:
             self._notify(outcome)
         self.final = outcome
-        entry = Ended(status, outcome_to_data(outcome), spent)
+        entry = Ended(status, data, spent)
         return self.journal.append(entry, status=status, facts=self.facts)
 
     def _notify(self, outcome: Outcome) -> None:

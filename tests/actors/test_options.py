@@ -179,6 +179,20 @@ async def test_the_failed_step_is_tried_again_once_it_was_mended() -> None:
         assert any("Try call 2.0 order again. You may now." in str(each) for each in told)
 
 
+async def test_an_option_of_the_dossier_is_resolved_as_it_is() -> None:
+    rights: list[str] = []
+    of = shop(rights, "Done.")
+    async with Runtime(MemoryStore(), agents=[of]) as runtime:
+        outcome = await run_one(runtime, of, session_id="one")
+        assert isinstance(outcome, HandedOver)
+        rights.append("A")
+        await runtime.session("one").resolve(outcome.dossier.options[0], by="ann")
+        assert await runtime.session("one").outcome() == Completed("Done.")
+        own = Option(name="new_session", what="w", code="await runtime.start(...)")
+        with pytest.raises(UsageError, match=r"done by: await runtime\.start"):
+            await runtime.session("one").resolve(own)
+
+
 async def test_it_goes_on_by_a_message_and_is_handed_over_anew() -> None:
     """Each handover is a question of its own: the next may be answered as well."""
     of = shop([], "Blocked.")

@@ -281,7 +281,7 @@ class Dear:
         raise AssertionError("not within this budget")
 
 
-@pytest.mark.parametrize(("on_denied", "ends"), [("conclude", "approval"), ("stop", "denied")])
+@pytest.mark.parametrize(("on_denied", "ends"), [("conclude", "blocked"), ("stop", "denied")])
 async def test_danger_that_a_rule_denies_is_never_run(
     store: MemoryStore, on_denied: Any, ends: str
 ) -> None:
@@ -294,5 +294,6 @@ async def test_danger_that_a_rule_denies_is_never_run(
     if on_denied == "stop":
         assert outcome == Stopped("denied")
         return
-    assert isinstance(outcome, HandedOver) and outcome.reason in (ends, "blocked")
-    assert "order" in outcome.dossier.failed_step
+    assert isinstance(outcome, HandedOver) and outcome.reason == ends
+    assert outcome.dossier.failed_step == "call 2.0 order"
+    assert [each.name for each in outcome.dossier.options] == ["go_on", "cancel"]
