@@ -20,7 +20,6 @@ from ukemi.stores.records import (
     Answered,
     JournalEntry,
     Opened,
-    Resulted,
     Said,
     ToolCall,
     encode_row,

@@ -28,6 +28,7 @@ from ukemi.stores.records import (
     Noted,
     Opened,
     Parked,
+    PathEnd,
     Probed,
     Progressed,
     Pruned,
@@ -35,6 +36,8 @@ from ukemi.stores.records import (
     Restarted,
     Resulted,
     Retried,
+    RolledBack,
+    RollingBack,
     Said,
     Spent,
     ToolCall,
@@ -141,6 +144,23 @@ LINES: list[tuple[JournalEntry, str]] = [
         Frozen("the task says so", (UndoStep(3, 0, "place", "compensate"),)),
         "freeze  nothing is undone, the task says so; left as they are: 3.0 place",
     ),
+    (
+        RollingBack(9, "full", 3, 5, force=True, by="ann"),
+        "back    9 files and conversation to checkpoint 3, forced, by ann",
+    ),
+    (RollingBack(9, "prune", None, 5), "back    9 summing up the conversation"),
+    (RollingBack(10, "soft", 3, 5, undoes=9), "back    10 rollback 9 is taken back"),
+    (
+        RolledBack(
+            9,
+            "done",
+            3,
+            paths=(PathEnd("a", "restored"), PathEnd("b", "conflict")),
+            messages_dropped=4,
+        ),
+        "backed  9 done: 1 path put back, 1 path left, 4 messages dropped",
+    ),
+    (RolledBack(9, "failed", error="a: no space"), "backed  9 failed: a: no space"),
     (
         Audited(
             9, (AuditFinding("contradicted", "Sent.", "nothing ran", ("call 3.0 send failed",)),)

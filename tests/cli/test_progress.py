@@ -40,6 +40,7 @@ from ukemi.actors.events import (
     SessionParked,
     SessionRestarted,
     SessionResumed,
+    SessionRolledBack,
     SessionStarted,
     SessionStopped,
     SessionUnwinding,
@@ -138,6 +139,14 @@ WORDS: list[tuple[Event, str | None]] = [
         "t (2.0) rejected: too large",
     ),
     (CheckpointStored(session_id=S, counter=5), "checkpoint 5 stored"),
+    (
+        SessionRolledBack(session_id=S, mode="full", counter=3, state="done", paths=2, left=1),
+        "rolled back (full) to checkpoint 3: 2 paths, 1 path left",
+    ),
+    (
+        SessionRolledBack(session_id=S, mode="soft", counter=3, state="failed", paths=0, left=1),
+        "rollback (soft) failed",
+    ),
     (RETRY, "stock: transient, again in 1.0 s"),
     (
         BudgetSoft(session_id=S, limit="steps", account="session s-1", used=8, cap=10),
