@@ -263,7 +263,7 @@ def test_show_at_a_checkpoint_is_as_it_was_then(ukemi: Ukemi, clerk_session: str
     assert "completed" not in ran.out
     data = ukemi("show", clerk_session, "--checkpoint", "1", "--json").data
     assert (data["checkpoint_counter"], len(data["tool_history"])) == (1, 1)
-    assert [each["role"] for each in data["messages"]][0] == "user"
+    assert data["messages"][0]["role"] == "user"
 
 
 def test_log_prints_the_journal_in_order(ukemi: Ukemi, clerk_session: str) -> None:
