@@ -40,6 +40,9 @@ from ukemi.stores.records import (
     RollingBack,
     Said,
     Spent,
+    StagedCheck,
+    StagedPath,
+    StagedResult,
     ToolCall,
     Undoing,
     Undone,
@@ -73,11 +76,8 @@ LINES: list[tuple[JournalEntry, str]] = [
     ),
     (Allowed(3, 0, "d", arguments="{}"), "allowed 3.0 may run again with {}"),
     (
-        Requested(3, 0, "pay", "d", '{"to":"ann"}', 1, 0, category="money", risk="Moves money"),
-        (
-            'request 3.0 pay{"to":"ann"} may it run?: Moves money '
-            "(money, until 1970-01-01 00:00:00 UTC)"
-        ),
+        Requested(3, 0, "pay", "d", '{"to":1}', 1, 0, category="money", risk="Pays"),
+        'request 3.0 pay{"to":1} may it run?: Pays (money, until 1970-01-01 00:00:00 UTC)',
     ),
     (
         Requested(3, 0, "pay", "d", "{}", 1, category="money"),
@@ -89,6 +89,13 @@ LINES: list[tuple[JournalEntry, str]] = [
     ),
     (Judged(3, 0, "expired", 1), "judge   3.0 expired"),
     (Probed(3, 0, "not_done"), "probe   3.0 not done"),
+    (
+        StagedResult(3, 0, "ok", "a", "b", tuple(StagedPath(p, "mode") for p in "stuvwx"), 3),
+        "staged  3.0 would change s (mode), t (mode), u (mode), v (mode), w (mode) and 4 more",
+    ),
+    (StagedResult(3, 0, "draft 7"), "staged  3.0 prepared"),
+    (StagedCheck(3, 0), "checked 3.0 checks passed"),
+    (StagedCheck(3, 0, "it is empty", "lint"), "checked 3.0 rejected by lint: it is empty"),
     (
         Retried(3, 0, 1, "transient", 1.0, 0.1, "refused"),
         "retry   3.0, attempt 1 transient, wait 1.0 s: refused",
