@@ -171,6 +171,11 @@ def questions(state: SessionState) -> list[str]:
     return found
 
 
+def left_open(state: SessionState) -> int:
+    """Return how many questions a session leaves to a person, besides requests for approval."""
+    return len(state.in_doubt) + len(state.unwound.open)
+
+
 def used(account: Account) -> dict[str, str]:
     """Return every limit over a session as ``used of cap``, its own first."""
     return {

@@ -8,6 +8,7 @@ long as it was meant to; over a restart, the wall clock is the only thing there 
 import msgspec
 
 from ..stores.records import Parked
+from .dossier import left_open
 from .events import SessionParked
 from .session import Session
 
@@ -32,7 +33,11 @@ async def park(session: Session, due_at_ms: int | None) -> None:
     spent = session.spent()
     now_ms = session.now_ms()
     session.facts = msgspec.structs.replace(
-        session.facts, updated_at_ms=now_ms, due_at_ms=due_at_ms, spent=spent
+        session.facts,
+        updated_at_ms=now_ms,
+        due_at_ms=due_at_ms,
+        spent=spent,
+        left_open=left_open(session.state),
     )
     entry = Parked(due_at_ms, spent)
     await session.journal.append(entry, status="parked", facts=session.facts).wait()

@@ -29,7 +29,7 @@ from .agent import InstalledAgent
 from .approvals import requests_after
 from .budget import SECONDS, Account
 from .bus import Channel
-from .dossier import Trouble, hand_over, notice_of, questions
+from .dossier import Trouble, hand_over, left_open, notice_of
 from .events import (
     CheckpointStored,
     Event,
@@ -260,7 +260,7 @@ class Session:
             due_at_ms=None,
             reason=None if isinstance(outcome, Completed) else outcome.reason,
             spent=spent,
-            left_open=0 if isinstance(outcome, HandedOver) else len(questions(self.state)),
+            left_open=0 if isinstance(outcome, HandedOver) else left_open(self.state),
         )
         data = outcome_to_data(outcome)
         if data != self.state.outcome:

@@ -33,8 +33,8 @@ COLUMNS = (
 )
 
 
-ENDED: frozenset[SessionStatus] = frozenset({"completed", "stopped"})
-"""How sessions end that may leave questions open, without being handed over."""
+RESTING: frozenset[SessionStatus] = frozenset({"completed", "stopped", "parked"})
+"""How sessions stand that may have left questions open, without being handed over."""
 
 
 class Handover(Struct, frozen=True):
@@ -79,9 +79,9 @@ async def handovers(out: Output, where: str, *, now_ms: int, limit: int) -> Exit
 
 
 async def _waiting(store: Store, limit: int) -> list[Head]:
-    """Return what was handed over, and what ended otherwise and left questions open; newest first."""
+    """Return what was handed over, and what rests otherwise and left questions open; newest first."""
     handed_over = HeadQuery(status=frozenset({"handed_over"}), limit=limit)
-    left_open = HeadQuery(status=ENDED, left_open=True, limit=limit)
+    left_open = HeadQuery(status=RESTING, left_open=True, limit=limit)
     heads = [*await store.heads(handed_over), *await store.heads(left_open)]
     heads.sort(key=lambda head: head.facts.created_at_ms, reverse=True)
     return heads[:limit]
@@ -128,7 +128,7 @@ def _markdown(found: Handover) -> str:
 
 
 async def _handover(store: Store, head: Head) -> Handover:
-    if head.status in ("running", "parked"):
+    if head.status == "running":
         return Handover(head)
     try:
         stored = await store.load(head.session_id)

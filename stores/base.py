@@ -49,7 +49,8 @@ class Facts(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What a list of sessions shows, kept beside the journal so that listing reads no journal.
 
     ``agent`` and ``parent`` are those the session was created with, and stay. ``left_open`` counts the
-    questions for a person that a session has left open which ended without being handed over.
+    questions for a person that a session has left open which is parked, or ended without being handed
+    over.
     """
 
     agent: str

@@ -17,6 +17,9 @@ from ukemi import (
     HandedOver,
     Option,
     PermissionDenied,
+    Policy,
+    RateLimited,
+    RetryPolicy,
     Runtime,
     Stopped,
     tool,
@@ -26,6 +29,7 @@ from ukemi.actors.outcome import Dossier, outcome_from_data, outcome_to_data
 from ukemi.actors.resolving import OPTIONS, check_resolve, meant
 from ukemi.actors.state import SessionState
 from ukemi.models import call
+from ukemi.stores.base import HeadQuery
 from ukemi.stores.decisions import Resolve
 from ukemi.stores.memory import MemoryStore
 from ukemi.stores.records import (
@@ -256,3 +260,25 @@ async def test_a_cancelled_session_that_leaves_a_doubt_is_found() -> None:
         await session.outcome()
         (head,) = await runtime.sessions()
         assert head.facts.left_open == 0
+
+
+async def test_a_parked_session_with_an_open_doubt_is_found_too(store: MemoryStore) -> None:
+    """The user has let it go on; the question is as open as before, and nobody is at work on it."""
+
+    @tool(effect="write", timeout_s=1.0)
+    async def pay(to: str) -> str:
+        await anyio.sleep(60)
+        return to
+
+    @tool(effect="read")
+    async def look(city: str) -> str:
+        raise RateLimited("later", retry_after=4000.0)
+
+    of = agent([call("pay", to="ann"), call("look", city="Bonn"), "Done."], [pay, look])
+    policy = Policy(rate_limited=RetryPolicy(time_budget_s=None))
+    async with Runtime(store, agents=[of], policy=policy) as runtime:
+        assert isinstance(await run_one(runtime, of, session_id="one"), HandedOver)
+        await runtime.session("one").send("Go on meanwhile.")
+        await anyio.sleep(60)
+        (head,) = await store.heads(HeadQuery(left_open=True))
+        assert (head.status, head.facts.left_open) == ("parked", 1)
