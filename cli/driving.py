@@ -10,7 +10,7 @@ from typing import Any
 import anyio
 from msgspec import Struct
 
-from ..actors.agent import Agent
+from ..actors.agent import GUARD, Agent
 from ..actors.budget import Budget
 from ..actors.handle import SessionHandle
 from ..actors.inspection import Inspection
@@ -22,7 +22,7 @@ from ..stores.records import OnFailure
 from ..supervisor.errors import UkemiError, UsageError
 from .answers import outcome_line, outcome_lines, status_colour, status_words
 from .errors import DONE, NOT_DONE, CannotRead, ExitStatus, NotDone
-from .loading import load_agent, load_agents
+from .loading import load_agent, load_resumable
 from .output import Output
 from .owners import owned_words
 from .progress import Progress
@@ -103,13 +103,16 @@ async def run(out: Output, request: RunRequest) -> ExitStatus:
 
 async def resume(out: Output, request: ResumeRequest) -> ExitStatus:
     """Go on with unfinished sessions of a module's agents; 0 only if all of them completed."""
-    agents = load_agents(request.module, request.model)
+    agents, guarded = load_resumable(request.module, request.model)
     await existing_store(request.store)
     if request.say is not None and len(request.ids) != 1:
         raise UsageError("--say needs exactly one session id: whom the message is for")
-    runtime = Runtime(request.store, agents=agents, policy=request.policy, adopt=False)
+    known = [*(agent.name for agent in agents), *([GUARD] if guarded else [])]
+    runtime = Runtime(
+        request.store, agents=agents, guarded=guarded, policy=request.policy, adopt=False
+    )
     async with runtime:
-        driven = await _take_up(out, runtime, request, [agent.name for agent in agents])
+        driven = await _take_up(out, runtime, request, known)
         several = len(driven) > 1
         progress = Progress(out.stderr, out.aside, several=several, live=out.live)
         finished = await _drive(driven, progress)

@@ -5,12 +5,15 @@ import importlib
 import importlib.util
 import os
 import sys
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import cast
 
 from ..actors.agent import Agent
+from ..actors.guard import result_type_of
+from ..actors.tools import AnyTool, Tool
 from ..models import parse_model
 from ..supervisor.errors import UsageError
 from .import_failure import import_failed
@@ -98,6 +101,40 @@ def load_agents(module_name: str, model: str | None = None) -> list[Agent]:
     if not agents:
         raise UsageError(f"{module_name!r} has no agents: define some at its top level")
     return with_model(agents, model)
+
+
+def load_resumable(module_name: str, model: str | None = None) -> tuple[list[Agent], list[AnyTool]]:
+    """Return all agents of a module, and its tools, of which guarded calls may be unfinished.
+
+    Raises:
+        UsageError: no such module, neither in it, or the model cannot be had.
+    """
+    module = load_module(module_name)
+    agents, tools = agents_of(module), guardable_of(module)
+    if not agents and not tools:
+        raise UsageError(f"{module_name!r} has no agents: define some at its top level")
+    return with_model(agents, model), tools
+
+
+def guardable_of(module: ModuleType) -> list[AnyTool]:
+    """Return the tools at a module's top level that a guarded call may be of.
+
+    Left out are those whose names mean several, whose results cannot be read back, and those that
+    need secrets, which a command line does not have.
+    """
+    values = cast("Iterable[object]", vars(module).values())
+    tools = [cast(AnyTool, each) for each in values if isinstance(each, Tool)]
+    held = {id(each): each for each in tools}
+    names = Counter(each.name for each in held.values())
+    return [each for each in held.values() if names[each.name] == 1 and _is_guardable(each)]
+
+
+def _is_guardable(tool: AnyTool) -> bool:
+    try:
+        result_type_of(tool)
+    except UsageError:
+        return False
+    return not any(tool.needs(each) for each in tool.marks.secrets)
 
 
 def agents_of(module: ModuleType) -> list[Agent]:

@@ -253,3 +253,52 @@ def test_output_that_nobody_reads_ends_the_command_quietly(tmp_path: Path, ukemi
     )
     os.close(write)
     assert (ended.returncode, ended.stderr) == (1, "")
+
+
+POST_GUARDED = """\
+from pathlib import Path
+
+import anyio
+from ukemi import InDoubt, Runtime, tool
+
+
+@tool(timeout_s=0.05)
+async def post(to: str) -> str:
+    "Post the letter."
+    with Path("posted").open("a") as file:
+        file.write(to + "\\n")
+    if Path("posted").read_text().count("\\n") == 1:
+        await anyio.sleep(60)
+    return "posted to " + to
+
+
+async def main() -> None:
+    async with Runtime("ukemi.db", guarded=[post]) as runtime:
+        try:
+            print(await runtime.guard(post, scope="letter-1")("Ann"))
+        except InDoubt:
+            print("in doubt")
+
+
+if __name__ == "__main__":
+    anyio.run(main)
+"""
+
+
+def test_a_guarded_call_is_settled_by_a_person_and_goes_on(ukemi: Ukemi) -> None:
+    Path("post_guarded.py").write_text(POST_GUARDED)
+
+    def called() -> str:
+        done = subprocess.run(
+            [sys.executable, "post_guarded.py"], capture_output=True, text=True, check=True
+        )
+        return done.stdout.strip()
+
+    assert called() == "in doubt"
+    assert [each["session_id"] for each in ukemi("handovers", "--json").data] == ["letter-1"]
+    assert ukemi("resolve", "letter-1", "retry").status == 0
+    ran = ukemi("resume", "post_guarded.py", "letter-1")
+    assert ran.status == 0, ran.err
+    assert Path("posted").read_text() == "Ann\nAnn\n"
+    assert called() == "posted to Ann"
+    assert Path("posted").read_text() == "Ann\nAnn\n"
