@@ -219,7 +219,7 @@ async def test_RF_08_absence_is_part_of_the_state_and_the_preview_says_all(tmp_p
 
 # ---------------------------------------------------------------- SY-01: one side, or both
 
-EDITS = [
+EDITS: list[str | ToolCall] = [
     call("write_file", path="a.py", text="v2"),
     sh("printf v2 > b.py"),
     "done",

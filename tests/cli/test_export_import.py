@@ -27,7 +27,7 @@ from ukemi.stores.records import (
 from ukemi.stores.workspace import ArchiveRefused
 
 Ran = Callable[..., tuple[int, str, str]]
-SCRIPT = [
+SCRIPT: list[str | ToolCall] = [
     call("write_file", path="a", text="v2"),
     call("shell", command="printf v2 > b; mkdir d; printf n > d/new; ln -s a l"),
     "done",

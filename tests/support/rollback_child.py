@@ -23,10 +23,11 @@ from workspace_child import Killer, arm, tell
 
 from ukemi import Policy, Runtime, Snapshots
 from ukemi.models import call
+from ukemi.stores.records import ToolCall
 from ukemi.stores.sqlite import SqliteStore
 
 SESSION = "s"
-SCRIPT = [
+SCRIPT: list[str | ToolCall] = [
     call("shell", command="printf v2 > a; printf v2 > d/b; printf new > n; rm gone"),
     call("shell", command="printf v3 > a; mkdir m; printf x > m/y; ln -s a l"),
     "done",
