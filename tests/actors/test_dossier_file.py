@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+from anyio import Path as AsyncPath
 from sessions import agent, run_one
 
-from ukemi import HandedOver, Policy, Runtime, StoreFailed, tool
+from ukemi import HandedOver, PermissionDenied, Policy, Runtime, StoreFailed, tool
 from ukemi.actors.dossier_file import place_of, write_dossier
 from ukemi.actors.outcome import Dossier
 from ukemi.models import call
@@ -88,3 +89,29 @@ def test_a_new_one_replaces_the_old_one_whole(tmp_path: Path) -> None:
         write_dossier(place, "s-1", "buyer", "Order", HandedOver("unknown", dossier))
     assert "second" in place.read_text() and "first" not in place.read_text()
     assert len(list(tmp_path.iterdir())) == 2
+
+
+class NoEnd(SqliteStore):
+    """A store that takes everything but the session's end."""
+
+    async def commit(self, writes: Sequence[Write]) -> list[Written]:
+        if any(isinstance(each, Append) and each.status == "handed_over" for each in writes):
+            raise StoreFailed("disk failed")
+        return await super().commit(writes)
+
+
+async def test_why_it_was_handed_over_is_not_lost_to_the_failing_store(tmp_path: Path) -> None:
+    @tool
+    async def refund(order: int) -> str:
+        raise PermissionDenied("may not refund")
+
+    of = agent([call("refund", order=9), "Done."], [refund])
+    async with Runtime(NoEnd(tmp_path / "agents.db"), agents=[of], policy=POLICY) as runtime:
+        outcome = await run_one(runtime, of, session_id="s-1")
+    assert isinstance(outcome, HandedOver) and outcome.reason == "permission"
+    dossier = outcome.dossier
+    assert (dossier.failed_step, dossier.input) == ("call 2.0 refund", '{"order":9}')
+    assert "may not refund" in dossier.upstream_error and "disk failed" in (dossier.unsaved or "")
+    assert (
+        dossier.file is not None and "may not refund" in await AsyncPath(dossier.file).read_text()
+    )
