@@ -24,6 +24,7 @@ class RootIsNoTestPackage:
 # Long for what they are: the whole run has them, the fast subset does not.
 LONG = (
     "tests/actors/test_parking.py",
+    "tests/actors/test_staging.py",
     "tests/cases/test_case_tenancy.py",
     "tests/cases/test_session_events.py",
     "tests/models/test_client_answers.py",
