@@ -10,6 +10,7 @@ from sessions import agent, assert_paired, ended, journal, opened, requests, unt
 from work_trees import put
 
 from ukemi import (
+    Budget,
     Completed,
     HandedOver,
     PermissionDenied,
@@ -247,6 +248,46 @@ async def test_what_the_user_says_meanwhile_is_not_dropped(tmp_path: Path) -> No
         assert await ended(runtime, session.id, 60) == Completed("done")
     asked = requests(of)[1].messages
     assert asked == (UserMessage("go"), UserMessage("another way"))
+
+
+async def test_a_session_whose_budget_is_spent_is_rolled_back_all_the_same(tmp_path: Path) -> None:
+    @tool(effect="read")
+    async def wait() -> str:
+        await anyio.sleep(60)
+        return "late"
+
+    rig = Rig(tmp_path, {"a": "v1"})
+    of = agent([call("write_file", path="a", text="v2"), call("wait")], [wait, *TOOLS])
+    async with rig.runtime(of) as runtime:
+        session, outcome = await rig.start(runtime, of, budget=Budget(seconds=1.0))
+        assert isinstance(outcome, HandedOver)
+        assert outcome.reason == "budget"
+        assert rig.text("a") == "v1"  # undone already, since it did not complete
+        report = await session.rollback(0, "context")
+        assert report.state == "done"
+        ended_as = await session.outcome()
+        assert isinstance(ended_as, Stopped)
+        assert ended_as.reason == "rolled_back"
+
+
+async def test_a_question_to_a_person_is_gone_with_the_call_it_was_about(tmp_path: Path) -> None:
+    rig = Rig(tmp_path, {"a": "v1"})
+    of = worker([call("write_file", path="a", text="v2"), sh("rm a"), "done", "done"])
+    async with rig.runtime(of, policy=Policy()) as runtime:
+        session = await runtime.start(of.name, "go", working_directory=rig.tree)
+
+        async def is_asked() -> bool:
+            return bool(await runtime.approvals())
+
+        await until(is_asked, 60)
+        report = await session.rollback(0)
+        assert report.clean
+        assert rig.told == {"a": "v1"}
+        assert await runtime.approvals() == []
+        await session.send("another way")
+        await until(is_asked, 60)  # its script does the same again, and that is another question
+    for each in requests(of):
+        assert_paired(each.messages)
 
 
 # ---------------------------------------------------------------- effects outside
