@@ -24,6 +24,7 @@ from ukemi import (
     Completed,
     Dossier,
     ErrorClass,
+    Guarded,
     HandedOver,
     Inspection,
     InvalidArgument,
@@ -39,6 +40,7 @@ from ukemi import (
     TransientError,
     UsageError,
     classify,
+    guard,
     tool,
 )
 from ukemi.actors.events import CheckpointStored, Event, RetryScheduled, SessionCompleted
@@ -170,6 +172,8 @@ async def test_a_session_from_start_to_outcome() -> None:
         assert_type(await session.inspect(), Inspection)
         assert_type(await session.checkpoint(1), Checkpoint)
         assert_type(await runtime.sessions(status="completed"), list[Head])
+        assert_type(runtime.guard(stock, scope="order-1"), Guarded[int])
+        assert_type(await guard(note, runtime=runtime, scope="order-1")("b"), str)
         assert_type(await session.cancel(), Outcome)
     assert (counters, outcome) == ([1], Completed("Three."))
 
