@@ -212,5 +212,7 @@ class Unwinder:
             f"session {session.id}: the compensation of call {step.n}.{step.index} {step.tool} "
             f"{how}: {ended.content[:200]}"
         )
-        if session.services.alerts.due(f"compensation {step.tool}", text, ALERT_EVERY_S, session.id):
+        if session.services.alerts.due(
+            f"compensation {step.tool}", text, ALERT_EVERY_S, session.id
+        ):
             session.emit(AlertRaised(session_id=session.id, at_ms=session.now_ms(), text=text))

@@ -26,6 +26,7 @@ from ukemi.actors import AlertRaised
 from ukemi.actors.dossier import TELLS_ITSELF, notice_of
 from ukemi.actors.teller import ATTEMPTS_MAX, HOOK_S_MAX, LOOK_S, OnAlert, delay_s
 from ukemi.models import call
+from ukemi.models.scripted import Script
 from ukemi.stores.base import WARNINGS_MAX, Done, Leave, Renew, Warn, Warned, WarningQuery
 from ukemi.stores.memory import MemoryStore
 from ukemi.supervisor.decide import Reason
@@ -37,7 +38,7 @@ async def order(sku: str) -> str:
 
 
 DOSSIER = Dossier(failed_step="s", input="i", upstream_error="e", tried=("t",), options=())
-SCRIPT = [call("order", sku="A"), "Done."]
+SCRIPT: Script = [call("order", sku="A"), "Done."]
 NOBODY = WarningQuery(owner="nobody", now_ms=1 << 60)
 
 

@@ -9,6 +9,7 @@ from sessions import run_one
 from ukemi import Agent, Budget, HandedOver, Runtime, tool
 from ukemi.actors.dossier_markdown import markdown_of
 from ukemi.models import ScriptedModel, call
+from ukemi.models.scripted import Script
 from ukemi.stores.memory import MemoryStore
 
 PAGE = Path(__file__).parent.parent.parent / "docs/handover.md"
@@ -35,7 +36,7 @@ class Shop:
             await anyio.sleep(3600)
             return "unreachable"
 
-        script = [
+        script: Script = [
             call("stock", sku="A-17"),
             call("reserve", sku="A-17", units=3),
             call("place_order", sku="A-17", units=3),

@@ -299,7 +299,9 @@ UNUSABLE = [
     pytest.param(other_program, "another program", id="another program's file"),
     pytest.param(other_id, "another program", id="another id"),
     pytest.param(
-        newer, rf"newer version \(schema {SCHEMA_VERSION + 1}, this one knows up to {SCHEMA_VERSION}\)", id="a newer schema"
+        newer,
+        rf"newer version \(schema {SCHEMA_VERSION + 1}, this one knows up to {SCHEMA_VERSION}\)",
+        id="a newer schema",
     ),
     pytest.param(wal_only, "newer version", id="a newer schema in the log"),
 ]
