@@ -1,7 +1,7 @@
 """What must hold after a process was killed, and when all sessions have come to their end.
 
-Everything is read from outside: the store's file, opened by nobody but us, and the lines that tools
-and acknowledgements left in files of their own. Each law returns what breaks it, in words.
+Everything is read from outside: the store's file, opened by nobody but us, the book of the server
+that counts effects, and the lines that acknowledgements left in files of their own. Each law returns what breaks it, in words.
 """
 
 from collections import Counter, defaultdict
@@ -50,8 +50,11 @@ class Found(Struct):
         }
 
 
-def look(folder: Path, store: Path) -> Found:
-    """Read everything; the store is opened, so give a copy where that must change nothing."""
+def look(folder: Path, store: Path, effects: list[Effect]) -> Found:
+    """Read everything; the store is opened, so give a copy where that must change nothing.
+
+    ``effects`` is what the server has booked, also of processes that were killed.
+    """
     told = read(folder / "told.log", Told)
     stored = anyio.run(_load, store, told)
     entries = {name: entries_of(each) for name, each in stored.sessions.items()}
@@ -61,7 +64,7 @@ def look(folder: Path, store: Path) -> Found:
         {name: fold(name, each) for name, each in entries.items()},
         stored.blobs,
         stored.checkpoints,
-        read(folder / "effects.log", Effect),
+        effects,
         told,
         read(folder / "wrong.log", Line),
     )
@@ -208,7 +211,8 @@ def all_completed(found: Found) -> Iterator[str]:
 
 
 def effects_are_as_promised(found: Found, kills: int) -> Iterator[str]:
-    """Safe: once more per kill at most. Unmarked, probed: never twice. Keyed: always the same key."""
+    """Safe: once more per kill at most. Unmarked, probed: asked for once. Keyed: always with the same
+    key, and so done once, whatever the kills."""
     bodies: dict[str, list[Effect]] = defaultdict(list)
     for effect in found.effects:
         bodies[effect.tag].append(effect)
@@ -221,6 +225,9 @@ def effects_are_as_promised(found: Found, kills: int) -> Iterator[str]:
         keys = {effect.key for effect in seen}
         if tool in KEYED and (len(keys) > 1 or None in keys):
             yield f"{name} {tool} went out with keys {keys}"
+        done = sum(not effect.repeat for effect in seen)
+        if tool in KEYED and done > 1:
+            yield f"{name} {tool} was done {done} times"
         assert tool in READS | SAFE | KEYED | PROBED | UNMARKED
         states[tool] += 1
     if bodies:
@@ -228,7 +235,7 @@ def effects_are_as_promised(found: Found, kills: int) -> Iterator[str]:
 
 
 def results_are_of_their_effects(found: Found) -> Iterator[str]:
-    """A call that succeeded shows the nonce of one of its own effects, long texts in full."""
+    """A call that succeeded has an effect, and shows its nonce; long texts are kept in full."""
     nonces: dict[Call, set[str]] = defaultdict(set)
     for effect in found.effects:
         nonces[effect.session, effect.n, effect.index].add(effect.nonce)

@@ -1,9 +1,10 @@
 """The process that a kill sweep kills: twenty sessions on one store, killed at a chosen point.
 
-    python sweep_child.py FOLDER [--kill POINT:K] [--normal] [--uvloop]
+    python sweep_child.py FOLDER --server PORT [--kill POINT:K] [--normal] [--uvloop]
 
-A point is a place in the code; the process sends itself SIGKILL when it gets there for the K-th
-time. ``clock:K`` is SIGKILL after K milliseconds, wherever everybody is. A run that ends clean
+Effects are requests to a server outside. A point is a place in the code; the process sends itself
+SIGKILL when it gets there for the K-th time. At ``tool-booked`` it has the server do that, once the
+effect is booked and before it is answered. ``clock:K`` is SIGKILL after K milliseconds, wherever everybody is. A run that ends clean
 prints how often it came to each point.
 """
 
@@ -23,8 +24,9 @@ from uuid import uuid4
 import anyio
 import msgspec
 from store_faults import FaultyStore, When
-from sweep_log import Effect, Line, Log, Told, digest_of, read, result_digest, unpaired
+from sweep_log import Effect, Line, Log, Told, digest_of, result_digest, unpaired
 from sweep_plan import LONG_CHARS, SESSIONS, STEPS, shape, tag
+from sweep_server import Connection
 
 from ukemi import (
     NOT_DONE,
@@ -61,10 +63,14 @@ class Killer:
 
     def reached(self, point: str) -> None:
         """Say where this process is."""
+        if self.due(point):
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    def due(self, point: str) -> bool:
+        """Say that this process comes to a point now; True if it is to be killed there."""
         with self._lock:
             self.counts[point] += 1
-            if point == self._point and self.counts[point] == self._number:
-                os.kill(os.getpid(), signal.SIGKILL)
+            return point == self._point and self.counts[point] == self._number
 
     def _after(self) -> None:
         time.sleep(self._number / 1000)
@@ -72,11 +78,10 @@ class Killer:
 
 
 class Outside:
-    """The files by which the outside knows what happened."""
+    """The server and the files by which the outside knows what happened."""
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self.effects = Log(folder / "effects.log", synced=True)
+    def __init__(self, folder: Path, port: int) -> None:
+        self.effects = Connection(port, str(folder))
         self.told = Log(folder / "told.log")
         self.wrong = Log(folder / "wrong.log")
 
@@ -126,26 +131,25 @@ class KillingStore(FaultyStore):
 
 
 def tools(killer: Killer, outside: Outside) -> list[AnyTool]:
-    """Return tools of every kind; each writes its effect down outside the process."""
+    """Return tools of every kind; each has its effect outside the process."""
 
     def body(at: str, key: str | None = None) -> str:
         context = current()
         killer.reached("tool-entered")
         nonce = uuid4().hex
         n, index = context.call
-        outside.effects.write(
-            Effect(at, context.tool, context.session_id, n, index, key, nonce, os.getpid())
-        )
+        effect = Effect(at, context.tool, context.session_id, n, index, key, nonce, os.getpid())
+        counted = outside.effects.book(effect, kill=killer.due("tool-booked"))
         killer.reached("tool-effected")
-        return shown(at, nonce)
+        return shown(at, counted)
 
     def shown(at: str, nonce: str) -> str:
         return f"{at} {nonce} {'.' * 300}"
 
     async def look_up(at: str) -> str | NotDone:
         killer.reached("probe-asked")
-        found = [each for each in read(outside.folder / "effects.log", Effect) if each.tag == at]
-        return shown(at, found[0].nonce) if found else NOT_DONE
+        found = outside.effects.find(at)
+        return NOT_DONE if found is None else shown(at, found)
 
     async def asynchronous(at: str) -> str:
         return body(at)
@@ -265,8 +269,8 @@ async def follow(handle: SessionHandle, store: KillingStore, outside: Outside) -
             outside.told.write(Told("checkpoint", handle.id, event.counter, value))
 
 
-async def run(folder: Path, durability: Durability, killer: Killer) -> None:
-    outside = Outside(folder)
+async def run(folder: Path, port: int, durability: Durability, killer: Killer) -> None:
+    outside = Outside(folder, port)
     kill_around_bodies(killer)
     store = KillingStore(folder / "store.db", durability, killer)
     agent = Agent("worker", model=model(killer, outside), tools=tools(killer, outside))
@@ -283,13 +287,14 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("folder", type=Path)
     parser.add_argument("--kill", metavar="POINT:K")
+    parser.add_argument("--server", type=int, required=True, metavar="PORT")
     parser.add_argument("--normal", action="store_true", help="durability normal instead of full")
     parser.add_argument("--uvloop", action="store_true")
     given = parser.parse_args()
     killer = Killer(given.kill)
     durability: Durability = "normal" if given.normal else "full"
     options = {"use_uvloop": given.uvloop}
-    anyio.run(run, given.folder, durability, killer, backend_options=options)
+    anyio.run(run, given.folder, given.server, durability, killer, backend_options=options)
     print(msgspec.json.encode(dict(killer.counts)).decode())
 
 

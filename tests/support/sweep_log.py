@@ -16,7 +16,10 @@ from ukemi.actors.model import AssistantMessage, Message, ToolMessage, UserMessa
 
 
 class Effect(Struct, frozen=True):
-    """A tool's body took effect. ``tag`` is the script's name of the call."""
+    """A tool's body took effect. ``tag`` is the script's name of the call.
+
+    ``repeat``: its key was known, so that nothing was done but to answer again.
+    """
 
     tag: str
     tool: str
@@ -26,6 +29,7 @@ class Effect(Struct, frozen=True):
     key: str | None
     nonce: str
     pid: int
+    repeat: bool = False
 
 
 class Told(Struct, frozen=True, omit_defaults=True):

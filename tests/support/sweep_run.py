@@ -11,6 +11,7 @@ from random import Random
 import msgspec
 from msgspec import Struct
 from sweep_check import Call, check_ended, check_killed, look
+from sweep_server import effects_of
 
 CHILD = Path(__file__).with_name("sweep_child.py")
 RUN_S_MAX = 120.0
@@ -25,6 +26,7 @@ POINTS = (
     "commit-after",
     "tool-before",
     "tool-entered",
+    "tool-booked",
     "tool-effected",
     "tool-returned",
     "model-before",
@@ -50,8 +52,8 @@ class Plan(Struct, frozen=True):
         words = ["python", "tests/sweep/replay.py", *self.kills]
         return " ".join([*words, *self._flags()])
 
-    def command(self, folder: Path, kill: str | None) -> list[str]:
-        words = [sys.executable, str(CHILD), str(folder), *self._flags()]
+    def command(self, folder: Path, port: int, kill: str | None) -> list[str]:
+        words = [sys.executable, str(CHILD), str(folder), "--server", str(port), *self._flags()]
         return words if kill is None else [*words, "--kill", kill]
 
     def _flags(self) -> list[str]:
@@ -68,10 +70,13 @@ class Verdict(Struct):
     doubts: int = 0
 
 
-def count(folder: Path) -> dict[str, int]:
-    """Return how often a run that nobody kills comes to each point, and how long it takes."""
+def count(folder: Path, port: int) -> dict[str, int]:
+    """Return how often a run that nobody kills comes to each point, and how long it takes.
+
+    ``port`` is that of the server that counts the effects, here and below.
+    """
     began = time.monotonic()
-    done = _spawn(Plan(()), folder, None)
+    done = _spawn(Plan(()), folder, port, None)
     assert done.returncode == 0, done.stderr
     took_ms = round((time.monotonic() - began) * 1000)
     return {**msgspec.json.decode(done.stdout, type=dict[str, int]), "clock": took_ms}
@@ -107,12 +112,12 @@ def _number(point: str, share: float, counts: dict[str, int]) -> int:
     return 1 + min(int(share * sure), sure - 1)
 
 
-def run(plan: Plan, folder: Path) -> Verdict:
+def run(plan: Plan, folder: Path, port: int) -> Verdict:
     """Carry a plan out and return what it broke."""
     verdict = Verdict(plan, [])
     begun: set[Call] = set()
     for kill in plan.kills:
-        done = _spawn(plan, folder, kill)
+        done = _spawn(plan, folder, port, kill)
         if done.returncode == 0:
             continue  # it had less to do than planned
         if done.returncode != -signal.SIGKILL:
@@ -121,22 +126,24 @@ def run(plan: Plan, folder: Path) -> Verdict:
         verdict.kills += 1
         left = _copied(folder, verdict.kills)
         if left is not None:
-            found = look(folder, left)
+            found = look(folder, left, effects_of(port, str(folder)))
             begun |= found.begun
             verdict.problems += [f"after {kill}: {each}" for each in check_killed(found)]
-    done = _spawn(plan, folder, None)
+    done = _spawn(plan, folder, port, None)
     if done.returncode != 0:
         verdict.problems.append(f"resumed, ended with {done.returncode}: {done.stderr}")
         return verdict
-    found = look(folder, folder / "store.db")
+    found = look(folder, folder / "store.db", effects_of(port, str(folder)))
     verdict.problems += check_ended(found, begun, verdict.kills)
     verdict.effects = len(found.effects)
     verdict.doubts = sum(len(state.in_doubt) for state in found.states.values())
     return verdict
 
 
-def _spawn(plan: Plan, folder: Path, kill: str | None) -> subprocess.CompletedProcess[str]:
-    command = plan.command(folder, kill)
+def _spawn(
+    plan: Plan, folder: Path, port: int, kill: str | None
+) -> subprocess.CompletedProcess[str]:
+    command = plan.command(folder, port, kill)
     return subprocess.run(command, capture_output=True, text=True, timeout=RUN_S_MAX, check=False)
 
 

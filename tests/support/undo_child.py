@@ -1,7 +1,7 @@
 """The process that the sweep over compensations kills: six sessions that book five things each, fail, and
 undo it all.
 
-    python undo_child.py FOLDER [--kill POINT:K]
+    python undo_child.py FOLDER --server PORT [--kill POINT:K]
 
 Points count from the first unwinding on. A run that ends clean prints how often it came to each.
 """
@@ -16,7 +16,8 @@ from uuid import uuid4
 import anyio
 import msgspec
 from sweep_child import Killer, KillingStore
-from sweep_log import Effect, Log
+from sweep_log import Effect
+from sweep_server import Connection
 
 from ukemi import Agent, BusinessRejected, ModelRequest, Runtime, current, tool
 from ukemi.actors.tools import AnyTool
@@ -40,9 +41,8 @@ class UndoKiller(Killer):
 
     armed = False
 
-    def reached(self, point: str) -> None:
-        if self.armed:
-            super().reached(point)
+    def due(self, point: str) -> bool:
+        return self.armed and super().due(point)
 
 
 class UndoStore(KillingStore):
@@ -60,7 +60,7 @@ class UndoStore(KillingStore):
         return await super().commit(writes)
 
 
-def tools(killer: Killer, effects: Log) -> list[AnyTool]:
+def tools(killer: Killer, effects: Connection) -> list[AnyTool]:
     """Return a tool of each kind; booking is safe to repeat, so that no doubt freezes anything."""
 
     def undo(what: str, result: str, key: str | None = None) -> str:
@@ -69,7 +69,7 @@ def tools(killer: Killer, effects: Log) -> list[AnyTool]:
         killer.reached("undo-entered")
         n, index = context.call
         effect = Effect(what, what, context.session_id, n, index, key, uuid4().hex, os.getpid())
-        effects.write(effect)
+        effects.book(effect, kill=killer.due("undo-booked"))
         killer.reached("undo-effected")
         return f"{what} is cancelled"
 
@@ -115,9 +115,9 @@ async def script(request: ModelRequest) -> Reply:
     return call("ticket") if step == len(booked) else "blocked, because it is sold out"
 
 
-async def run(folder: Path, killer: UndoKiller) -> None:
+async def run(folder: Path, port: int, killer: UndoKiller) -> None:
     store = UndoStore(folder / "store.db", killer)
-    effects = Log(folder / "effects.log", synced=True)
+    effects = Connection(port, str(folder))
     agent = Agent("worker", model=ScriptedModel(script), tools=tools(killer, effects))
     async with Runtime(store, agents=[agent]) as runtime:
         known = {head.session_id for head in await runtime.sessions(limit=100)}
@@ -133,9 +133,10 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("folder", type=Path)
     parser.add_argument("--kill", metavar="POINT:K")
+    parser.add_argument("--server", type=int, required=True, metavar="PORT")
     given = parser.parse_args()
     killer = UndoKiller(given.kill)
-    anyio.run(run, given.folder, killer)
+    anyio.run(run, given.folder, given.server, killer)
     print(msgspec.json.encode(dict(killer.counts)).decode())
 
 

@@ -1,6 +1,6 @@
 """Run one point of the kill sweep again: ``python tests/sweep/replay.py POINT:K [POINT:K] ...``.
 
-The folder with the store and all logs is kept and named.
+The folder with the store and all logs but the server's book is kept and named.
 """
 
 import argparse
@@ -11,6 +11,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "support"))
 
 from sweep_run import Plan, run
+from sweep_server import effect_server
 
 
 def main() -> int:
@@ -20,7 +21,8 @@ def main() -> int:
     parser.add_argument("--uvloop", action="store_true")
     given = parser.parse_args()
     folder = Path(tempfile.mkdtemp(prefix="sweep-"))
-    verdict = run(Plan(tuple(given.kills), given.normal, given.uvloop), folder)
+    with effect_server() as port:
+        verdict = run(Plan(tuple(given.kills), given.normal, given.uvloop), folder, port)
     for problem in verdict.problems:
         print(problem)
     print(

@@ -1,9 +1,10 @@
 """A process running twenty sessions is killed with SIGKILL, at points all over its run.
 
-Whatever the point: nothing that was acknowledged is missing, histories are paired, counters have no
-gaps, a safe tool ran at most once more per kill, a tool not marked safe never, nor one with a probe, of
-which nothing stays in doubt; keys are the same,
-and every session ends with a typed outcome. What each point means is in ``sweep_child``; the laws
+Effects are requests to a server outside, which no kill reaches. Whatever the point, between its receiving a
+request and its answer included: nothing that was acknowledged is missing, histories are paired, counters have
+no gaps, a safe tool ran at most once more per kill, a tool not marked safe never, nor one with a probe, of
+which nothing stays in doubt; keys are the same and what has one is done once, no call that succeeded is without
+its effect, and every session ends with a typed outcome. What each point means is in ``sweep_child``; the laws
 are in ``sweep_check``; each slot has its own share of a whole run, as counted by a run that nobody
 kills.
 """
@@ -17,6 +18,7 @@ from pathlib import Path
 import pytest
 from sweep_plan import EFFECTS
 from sweep_run import POINTS, Verdict, count, make_plan, run, slots
+from sweep_server import effect_server
 
 SEED = 1
 SAMPLE = slots(4 * len(POINTS))
@@ -28,11 +30,12 @@ Ask = tuple[int, str]
 class Runs:
     """Plans under way, as many side by side as there are processors."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, port: int) -> None:
         self._folder = folder
+        self._port = port
         clean = folder / "clean"
         clean.mkdir()
-        self._counts = count(clean)
+        self._counts = count(clean, port)
         self._pool = ThreadPoolExecutor(os.cpu_count())
         self._runs: dict[str, Future[Verdict]] = {}
 
@@ -41,7 +44,7 @@ class Runs:
             place = self._folder / slot
             place.mkdir()
             plan = make_plan(SEED, slot, self._counts)
-            self._runs[slot] = self._pool.submit(run, plan, place)
+            self._runs[slot] = self._pool.submit(run, plan, place, self._port)
         return self._runs[slot]
 
     def verdict(self, slot: str) -> Verdict:
@@ -56,13 +59,14 @@ def runs(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Runs]:
     """Begin the plans of all selected tests, whatever the order of the tests."""
-    under_way = Runs(tmp_path_factory.mktemp("sweep"))
-    for item in request.session.items:
-        if isinstance(item, pytest.Function) and item.path == request.path:
-            with suppress(AttributeError, KeyError):
-                under_way.begin(str(item.callspec.params["slot"]))
-    yield under_way
-    under_way.close()
+    with effect_server() as port:
+        under_way = Runs(tmp_path_factory.mktemp("sweep"), port)
+        for item in request.session.items:
+            if isinstance(item, pytest.Function) and item.path == request.path:
+                with suppress(AttributeError, KeyError):
+                    under_way.begin(str(item.callspec.params["slot"]))
+        yield under_way
+        under_way.close()
 
 
 def judge(verdict: Verdict) -> None:
