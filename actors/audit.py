@@ -338,7 +338,7 @@ def passed_over(statement: str, ledger: Ledger, found: Sequence[Finding]) -> lis
     left = [
         each
         for each in _left_failed(ledger)
-        if not _tried_otherwise(each, ledger) and not _spoken_of(each, ledger, rest)
+        if not (each.earlier or _tried_otherwise(each, ledger) or _spoken_of(each, ledger, rest))
     ]
     if not left:
         return []

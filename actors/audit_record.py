@@ -15,7 +15,11 @@ from .claims_words import ACTIONS, EXECUTORS, SYNONYMS, words
 
 
 class Ran(Struct, frozen=True, kw_only=True):
-    """One call of the ledger. ``state`` is how it ended; ``call`` its name, such as ``3.0``."""
+    """One call of the ledger. ``state`` is how it ended; ``call`` its name, such as ``3.0``.
+
+    ``earlier``: it belongs to a turn that had ended, by an answer or a handover, before the user
+    spoke again. What failed there has been told; a new answer need not tell it once more.
+    """
 
     call: str
     tool: str
@@ -23,6 +27,7 @@ class Ran(Struct, frozen=True, kw_only=True):
     state: str = "succeeded"
     content: str = ""
     replayed: bool = False
+    earlier: bool = False
 
     @property
     def ok(self) -> bool:

@@ -13,6 +13,7 @@ import msgspec
 from ..stores.records import (
     Allowed,
     Answered,
+    Ended,
     JournalEntry,
     Late,
     Noted,
@@ -50,9 +51,14 @@ def ran_of_messages(messages: Iterable[Message]) -> list[Ran]:
     """Return the calls of a conversation with their results, in order."""
     found: list[Ran] = []
     waiting: list[ToolCall] = []
+    answered = False
     for message in messages:
         if isinstance(message, AssistantMessage):
             waiting = [*message.calls]
+            answered = not waiting
+        elif isinstance(message, UserMessage) and answered:
+            found = [msgspec.structs.replace(each, earlier=True) for each in found]
+            answered = False
         elif isinstance(message, ToolMessage) and waiting:
             call = waiting.pop(0)
             found.append(
@@ -77,8 +83,14 @@ def ran_of_journal(entries: Iterable[JournalEntry]) -> list[Ran]:
     """Return the calls of a journal as they really ended, in the order of their results."""
     asked: dict[tuple[int, int], ToolCall] = {}
     ran: dict[tuple[int, int], Ran] = {}
+    over = False
     for entry in entries:
         match entry:
+            case Ended():
+                over = True
+            case Said() if over:
+                over = False
+                ran = {at: msgspec.structs.replace(each, earlier=True) for at, each in ran.items()}
             case Answered():
                 asked.update({(entry.n, i): call for i, call in enumerate(entry.calls)})
             case Resulted() if (entry.n, entry.index) in asked:

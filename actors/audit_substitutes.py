@@ -29,7 +29,7 @@ def substitutes(statement: str, ledger: Ledger) -> list[Finding]:
         return []
     found: list[Finding] = []
     for at, failed in enumerate(ledger.ran):
-        if failed.state not in _TRIED or failed.tool in ledger.executors:
+        if failed.earlier or failed.state not in _TRIED or failed.tool in ledger.executors:
             continue
         used = _used_instead(failed, [*ledger.ran[at + 1 :]], ledger, text)
         if used is not None:

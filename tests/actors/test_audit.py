@@ -26,6 +26,7 @@ from ukemi.stores.memory import MemoryStore
 from ukemi.stores.records import (
     Answered,
     Audited,
+    Ended,
     JournalEntry,
     Late,
     Restarted,
@@ -217,6 +218,34 @@ def test_the_journal_tells_how_a_call_really_ended() -> None:
     assert [each.state for each in found] == ["succeeded", "denied", "compensated", "succeeded"]
     assert found[0].content == "paid, says the bank"
     assert said_in_journal(entries) == ["pay", "do not pay again"]
+
+
+FAILED_CALL = (
+    Answered(2, "", (ToolCall("c", "send_email", '{"to": "amy@example.com"}'),)),
+    Resulted(2, 0, 1, "no such mailbox", "failed"),
+)
+NEW_ANSWER = "Here is the summary of the second chapter, as you wanted it."
+
+
+@pytest.mark.parametrize(
+    ("since", "caught"),
+    [
+        ([], True),
+        ([Said(3, "and sum up the second chapter")], True),
+        ([Ended("handed_over", {}), Said(3, "never mind, sum up the second chapter")], False),
+    ],
+)
+def test_a_failure_is_told_once(since: list[JournalEntry], caught: bool) -> None:
+    """What failed before a turn ended has been told with its end; in one turn it must be told."""
+    calls = ran_of_journal([Said(1, "mail it to Amy"), *FAILED_CALL, *since])
+    assert ("contradicted" in kinds(NEW_ANSWER, *calls)) == caught
+
+
+def test_a_failure_of_an_earlier_turn_supports_no_claim() -> None:
+    entries = [Said(1, "mail Amy"), *FAILED_CALL, Ended("handed_over", {}), Said(3, "well?")]
+    assert kinds("I sent the email to amy@example.com.", *ran_of_journal(entries)) == [
+        "contradicted"
+    ]
 
 
 # ---------------------------------------------------------------- the end of a session
