@@ -123,7 +123,14 @@ class Dossier(Struct, frozen=True, kw_only=True, omit_defaults=True):
     file: str | None = None
 
 
-class Completed(Struct, frozen=True, tag_field="outcome", tag="completed", omit_defaults=True):
+class Completed(
+    Struct,
+    frozen=True,
+    tag_field="outcome",
+    tag="completed",
+    omit_defaults=True,
+    repr_omit_defaults=True,
+):
     """The agent answered, and nothing speaks against the answer.
 
     ``unverified`` are claims of the answer that nothing supports either, in its own words.
@@ -141,7 +148,14 @@ class HandedOver(Struct, frozen=True, tag_field="outcome", tag="handed_over"):
     detail: str = ""
 
 
-class Stopped(Struct, frozen=True, tag_field="outcome", tag="stopped", omit_defaults=True):
+class Stopped(
+    Struct,
+    frozen=True,
+    tag_field="outcome",
+    tag="stopped",
+    omit_defaults=True,
+    repr_omit_defaults=True,
+):
     """Cancelled, denied or rolled back on purpose, or imported so; a message of the user reopens the session.
 
     ``undone`` says how much of what the session did is undone.
