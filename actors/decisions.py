@@ -13,9 +13,10 @@ import msgspec
 from ..stores.base import AlreadyDecided, Post
 from ..stores.decisions import Decide, Decision, Resolve, decode_decision, encode_decision
 from ..stores.records import Decided, JournalEntry
-from ..supervisor.errors import UsageError
+from ..supervisor.errors import InvalidArgument, UsageError
 from .approvals import APPROVAL, RequestClosed, request_name
 from .approving import check_again, judged
+from .arguments import canonical_arguments
 from .ledger import CallId
 from .resolving import check_resolve, meant, resolved
 from .secrets import Mask
@@ -124,7 +125,19 @@ def repeats(error: AlreadyDecided, said: Decision) -> bool:
     before = decode_decision(error.body)
     if isinstance(said, Decide) and isinstance(before, Decide):
         said = msgspec.structs.replace(said, number=said.number or before.number)
-    return before == _stored_form(said, before.call if said.call is None else said.call)
+    said = _stored_form(said, before.call if said.call is None else said.call)
+    same = before == msgspec.structs.replace(said, args=before.args)
+    return same and _same_arguments(before.args, said.args)
+
+
+def _same_arguments(before: str | None, said: str | None) -> bool:
+    """In which order arguments were typed says nothing."""
+    if before is None or said is None or before == said:
+        return before == said
+    try:
+        return canonical_arguments(before) == canonical_arguments(said)
+    except InvalidArgument:
+        return False
 
 
 _D = TypeVar("_D", bound=Decision)

@@ -64,7 +64,7 @@ class Rollbacks:
             CheckpointUnknown: there is no such checkpoint, or it is kept no more.
             SessionOwned: another living process drives the session.
         """
-        check_wanted(to, mode, undo=undo)
+        check_wanted(to, mode, force=force, undo=undo)
         if to is not None:
             await self.check_kept(session_id, to)
         done, found = anyio.Event(), list[tuple[Session, RollingBack]]()
@@ -161,7 +161,7 @@ class Rollbacks:
         Raises:
             UsageError, CheckpointUnknown: as `begin`.
         """
-        check_wanted(to, mode, undo=undo)
+        check_wanted(to, mode, force=force, undo=undo)
         if to is not None:
             await self.check_kept(session_id, to)
         stored = await self._services.store.load(session_id)
@@ -287,12 +287,15 @@ def last_of(state: SessionState) -> Rolled:
     return state.rolled
 
 
-def check_wanted(to: int | None, mode: RollbackMode, *, undo: bool) -> None:
-    """Refuse what is no rollback.
+def check_wanted(to: object, mode: RollbackMode, *, force: object, undo: bool) -> None:
+    """Refuse what is no rollback, whatever the caller's types say: it is about to be journaled, and
+    an entry of another form could not be read again.
 
     Raises:
         UsageError: no such mode, or no target where the mode needs one.
     """
+    if not isinstance(force, bool):
+        raise UsageError(f"force={force!r} is neither True nor False")
     if mode not in MODES:
         raise UsageError(f"mode={mode!r} is unknown; use one of {', '.join(MODES)}")
     if undo:
@@ -301,5 +304,5 @@ def check_wanted(to: int | None, mode: RollbackMode, *, undo: bool) -> None:
         return
     if to is None and mode != "prune":
         raise UsageError(f"a rollback of mode {mode!r} needs the checkpoint to go back to")
-    if to is not None and (isinstance(to, bool) or to < 0):
+    if to is not None and (not isinstance(to, int) or isinstance(to, bool) or to < 0):
         raise UsageError(f"to={to!r} is no checkpoint: give its counter, 0 for the beginning")

@@ -528,6 +528,23 @@ async def test_a_second_decision_is_told_who_was_first_and_an_equal_one_is_no_er
     assert len(await place.entries(Decided)) == 1
 
 
+async def test_equal_arguments_typed_in_another_order_are_the_same_decision() -> None:
+    place = Place(Bank())
+    async with place.runtime() as runtime:
+        await runtime.start("agent", "pay", session_id="one")
+        (request,) = await asked(runtime)
+        await runtime.decide(request, "approve", args={"to": "bob", "amount": 2})
+        await runtime.decide(request, "approve", args={"amount": 2, "to": "bob"})
+        with pytest.raises(AlreadyDecided):
+            await runtime.decide(request, "approve", args={"amount": 3, "to": "bob"})
+        with pytest.raises(AlreadyDecided):
+            await runtime.decide(request, "approve", args={"amount": True, "to": "bob"})
+        with pytest.raises(AlreadyDecided):
+            await runtime.decide(request, "approve")
+        await ended(runtime, "one")
+    assert place.bank.paid == [("bob", 2)]
+
+
 @pytest.mark.parametrize("name", ["one:9.9", "one:2.0.7", "one"], ids=["call", "number", "none"])
 async def test_what_is_not_asked_cannot_be_decided(name: str) -> None:
     place = Place(Bank(), ["Nothing to do."])

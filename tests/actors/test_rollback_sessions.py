@@ -424,6 +424,10 @@ async def test_what_is_no_rollback_is_refused_and_nothing_is_claimed(tmp_path: P
             {"to": 0, "mode": "hard"},
             {"to": 0, "undo": True},
             {"undo": True},
+            {"to": 0.5},
+            {"to": "0"},
+            {"to": 0, "force": "yes"},
+            {"undo": True, "force": 1},
         ]
         for words in wrong:
             with pytest.raises(UsageError):
