@@ -15,7 +15,7 @@ from .approvals import Approval
 from .approving import Approving
 from .budget import STEPS, Refusal
 from .conversation import Turn
-from .dossier import Trouble, over_budget
+from .dossier import Trouble, over_budget, trouble_to_data
 from .ends import Asked, Ended, Prepared, asked_in
 from .events import CallFinished
 from .executing import Executing
@@ -224,6 +224,7 @@ class Calling:
             stops=ended.stops,
             windows=ended.windows,
             no_snapshot=ended.no_snapshot,
+            trouble=None if ended.trouble is None else trouble_to_data(ended.trouble),
         )
         self._tell((n, index), turn.answered.calls[index].name, ended)
         facts = session.facts_after([result]) if session.facts.requests else None

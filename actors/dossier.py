@@ -1,5 +1,8 @@
 """What a person is given when a session is handed over. Pure."""
 
+from typing import Any
+
+import msgspec
 from msgspec import Struct
 
 from ..supervisor.decide import HandOver, Reason
@@ -37,6 +40,18 @@ class Trouble(Struct, frozen=True, kw_only=True):
     inherited: bool = False
     alert: Alert | None = None
     findings: tuple[str, ...] = ()
+
+
+def trouble_to_data(trouble: Trouble) -> dict[str, Any]:
+    """Return it as it is stored with a call's result, no longer than a dossier tells it."""
+    short = msgspec.structs.replace(trouble, input=trouble.input[:TEXT_MAX])
+    data: dict[str, Any] = msgspec.to_builtins(short)
+    return data
+
+
+def trouble_from_data(data: dict[str, Any]) -> Trouble:
+    """Return what `trouble_to_data` made plain data of."""
+    return msgspec.convert(data, Trouble)
 
 
 def alert_of(directive: HandOver, about: str) -> Alert | None:

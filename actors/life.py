@@ -15,7 +15,7 @@ from .approving import Approving
 from .asking import Asking
 from .auditing import Auditing
 from .calling import Calling
-from .dossier import Trouble, concluded
+from .dossier import Trouble, concluded, trouble_from_data
 from .events import AlertRaised
 from .guard_calls import scope_rests
 from .model import UserMessage
@@ -30,6 +30,7 @@ from .state import (
     AwaitDecision,
     FallBack,
     Finish,
+    GiveUp,
     Rest,
     RollBack,
     RunAgain,
@@ -146,6 +147,8 @@ class Life:
                 return await self._wait(step)
             case AwaitDecision():
                 return await self._await_decision(step)
+            case GiveUp():
+                trouble = trouble_from_data(step.trouble)
             case Stop():
                 await self._calling.settle_open("the session ends, since a call was denied")
                 return Stopped("denied")
@@ -243,7 +246,9 @@ class Life:
         failure = trouble.failure
         said = f": {failure.message[:200]}" if failure and failure.message else ""
         text = f"{alert.about}: {trouble.detail}{said} (first met by session {session.id})"
-        if session.services.alerts.due(f"{trouble.reason} {alert.about}", text, alert.every_s, session.id):
+        if session.services.alerts.due(
+            f"{trouble.reason} {alert.about}", text, alert.every_s, session.id
+        ):
             session.emit(AlertRaised(session_id=session.id, at_ms=session.now_ms(), text=text))
 
     def _as_it_was(self) -> Outcome:

@@ -146,6 +146,7 @@ class SessionState:
         self.approvals = Approvals()
         self.staging = StagedCalls()
         self.stops = False
+        self.trouble: dict[str, Any] | None = None
         self.counter = 0
         self.next_n = 1
         self.spent = Spent()
@@ -196,6 +197,7 @@ class SessionState:
                 self._resulted(entry)
             case Answered():
                 self._count(entry.n)
+                self.trouble = None
                 self.finish = entry.finish
                 self.prunes = 0
                 if self.rolled is not None:
@@ -213,6 +215,7 @@ class SessionState:
                 self.decided[subject] = entry
             case Ended():
                 self.status, self.outcome, self.spent = entry.status, entry.outcome, entry.spent
+                self.trouble = None
                 self.waits.clear()
                 if self.ledger.again:
                     self.ledger.ended()
@@ -240,7 +243,7 @@ class SessionState:
                 self.prunes += 1
             case FellBack():
                 self._count(entry.n)
-                self.fallback = entry
+                self.fallback, self.trouble = entry, None
             case Parked():
                 self.status, self.spent = "parked", entry.spent
             case Woken():
@@ -256,7 +259,7 @@ class SessionState:
                 self._rolled_back(entry)
             case Allowed():
                 self.ledger.allowed(entry)
-                self.status, self.outcome = "running", None
+                self.status, self.outcome, self.trouble = "running", None, None
             case Audited():
                 self._count(entry.n)
                 self.audits += 1
@@ -289,6 +292,7 @@ class SessionState:
             self.conclusions.clear()
         self.status, self.outcome = "running", None
         self.concluding = self.stops = False
+        self.trouble = None
         self.corrections.clear()
         self.restarts, self.prunes, self.fallback = 0, 0, None
         self.audits = 0
@@ -399,7 +403,7 @@ class SessionState:
         self.corrections.clear()
         self.waits.clear()
         self.trail = Trail(counter)
-        self.prunes, self.fallback, self.concluding = 0, None, False
+        self.prunes, self.fallback, self.concluding, self.trouble = 0, None, False, None
         self.task_counter = min(self.task_counter, counter)
 
     def _restarted(self, entry: Restarted) -> None:
@@ -408,6 +412,7 @@ class SessionState:
         self.conversation.rewind(entry.counter)
         self.conversation.say(NoteMessage(entry.hint), entry.n)
         self.restarts += 1
+        self.trouble = None
         self.corrections.clear()
         self.trail = Trail(entry.counter)
 
@@ -440,6 +445,8 @@ class SessionState:
             took_effect = any(each.before != each.after for each in entry.windows)
         if took_effect:
             self._changed.add(call)
+        if entry.trouble is not None and self.trouble is None:
+            self.trouble = entry.trouble
         if self.waits:
             self.waits.pop(call, None)
         if self.staging.open:
@@ -503,7 +510,7 @@ class SessionState:
         if entry.by != PERSON:
             return
         # A person has answered: the session goes on with it.
-        self.status, self.outcome = "running", None
+        self.status, self.outcome, self.trouble = "running", None, None
 
 
 # ---------------------------------------------------------------- the next step
@@ -557,6 +564,12 @@ class AwaitDecision(Struct, frozen=True):
     due_at_ms: int | None
 
 
+class GiveUp(Struct, frozen=True):
+    """A call has ended so that the session is handed over: for this, in plain data."""
+
+    trouble: dict[str, Any]
+
+
 class Stop(Struct, frozen=True):
     """A call was denied, and the policy says that the session ends with that."""
 
@@ -592,6 +605,7 @@ Step = (
     | Rest
     | AwaitDecision
     | Stop
+    | GiveUp
 )
 
 
@@ -607,6 +621,8 @@ def next_step(state: SessionState) -> Step:
         return _again(state, min(state.ledger.again))
     if state.stops:
         return Stop()
+    if state.trouble is not None and not _spoken_since(state, state.trouble):
+        return GiveUp(state.trouble)
     if state.conversation.open:
         turn = state.conversation.open[0]
         waiting = _waiting(state, turn) if state.waits else None
@@ -627,6 +643,16 @@ def next_step(state: SessionState) -> Step:
         return Finish(last.text, state.finish)
     wait = state.waits.get(MODEL)
     return WaitUntil(wait.due_at_ms) if wait is not None and wait.open else AskModel()
+
+
+def _spoken_since(state: SessionState, trouble: dict[str, Any]) -> bool:
+    """Whether the user has spoken since an earlier life left this behind: then the session goes on."""
+    inherited = trouble.get("inherited", False)
+    return (
+        inherited
+        and not state.conversation.open
+        and isinstance(state.conversation.last, UserMessage)
+    )
 
 
 def _again(state: SessionState, call: CallId) -> RunAgain | WaitUntil:

@@ -264,7 +264,8 @@ class Resulted(Entry, frozen=True, tag="result"):
     ``stops``: the session ends with it, and nothing more is done.
     ``replayed``: the body did not give this result now; ``by`` says where it is from: ``probe``, or
     the ``record`` of an equal call. ``windows`` are what its attempts did to the working directory,
-    ``no_snapshot`` says why that is not known.
+    ``no_snapshot`` says why that is not known. ``trouble``: what the session is handed over for with
+    it, so that a process killed before the end is stored hands it over all the same.
     """
 
     n: int
@@ -286,6 +287,7 @@ class Resulted(Entry, frozen=True, tag="result"):
     stops: bool = False
     windows: tuple[TreeWindow, ...] = ()
     no_snapshot: str = ""
+    trouble: dict[str, Any] | None = None
 
 
 class Late(Entry, frozen=True, tag="late"):

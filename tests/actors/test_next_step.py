@@ -9,6 +9,7 @@ from ukemi.actors.state import (
     AskModel,
     AwaitDecision,
     Finish,
+    GiveUp,
     Rest,
     RunCall,
     SessionState,
@@ -40,6 +41,10 @@ TURN: list[JournalEntry] = [*ASKED, Answered(2, calls=(A, B), ledger=True)]
 
 def resulted(n: int, index: int, counter: int, state: str = "succeeded") -> Resulted:
     return Resulted(n, index, counter, "text", state)  # type: ignore[arg-type]
+
+
+TROUBLED = Resulted(2, 0, 1, "x", "in_doubt", trouble={"reason": "in_doubt"})
+INHERITED = Resulted(2, 0, 1, "x", "in_doubt", trouble={"reason": "in_doubt", "inherited": True})
 
 
 def fold(entries: list[JournalEntry]) -> SessionState:
@@ -118,7 +123,25 @@ CASES = [
         Stop,
     ),
     Case(
-        "a message after that: go on",
+        "a result that hands the session over: give up, whatever else is open",
+        [*TURN, TROUBLED],
+        GiveUp,
+    ),
+    Case("a message after that: go on", [*TURN, TROUBLED, Said(3, "go on")], RunCall, (2, 1)),
+    Case(
+        "a person has settled it: go on",
+        [*TURN, TROUBLED, Late(2, 0, "succeeded", "done", "person")],
+        RunCall,
+        (2, 1),
+    ),
+    Case(
+        "it was left by an earlier life, and the user had spoken before: go on",
+        [*ASKED, Answered(2, calls=(A,)), Said(3, "and?"), INHERITED],
+        AskModel,
+    ),
+    Case("nobody has spoken: give up", [*ASKED, Answered(2, calls=(A,)), INHERITED], GiveUp),
+    Case(
+        "a message after a denial that stopped: go on",
         [
             *ASKED,
             Answered(2, calls=(A,)),

@@ -1,0 +1,83 @@
+"""A call ends so that a person is needed, and the process dies before that is stored: it still is."""
+
+import uuid
+from collections.abc import Callable
+
+import anyio
+import pytest
+from sessions import agent, ended, journal, opened, put_history, run_one
+
+from ukemi import HandedOver, PermissionDenied, Runtime, tool
+from ukemi.models import call
+from ukemi.stores.memory import MemoryStore
+from ukemi.stores.records import Ended, Opened, Resulted, Said
+
+FAULTS: dict[str, Callable[[], Exception]] = {
+    "unknown": lambda: RuntimeError("xyzzy"),
+    "bug": lambda: TypeError("no such thing"),
+    "permission": lambda: PermissionDenied("no key"),
+    "in_doubt": lambda: ConnectionResetError("gone"),
+}
+
+
+def store() -> MemoryStore:
+    return MemoryStore(uuid.uuid4().hex)
+
+
+@pytest.mark.parametrize("reason", list(FAULTS))
+@pytest.mark.parametrize("beside", [False, True], ids=["alone", "beside others"])
+async def test_a_handover_is_not_forgotten_between_its_result_and_its_end(
+    reason: str, beside: bool
+) -> None:
+    ran = list[str]()
+
+    @tool(overlap=True)
+    async def odd() -> str:
+        ran.append("odd")
+        raise FAULTS[reason]()
+
+    @tool(overlap=True)
+    async def fine() -> str:
+        await anyio.sleep(1)
+        return "fine"
+
+    of = agent(
+        [[call("odd"), call("fine")] if beside else call("odd"), "All is well."], [odd, fine]
+    )
+    first, second = store(), store()
+    async with opened(second):
+        async with Runtime(first, agents=[of]) as runtime:
+            before = await run_one(runtime, of, session_id="one")
+            stored = await journal(first, "one")
+        assert isinstance(before, HandedOver) and before.reason == reason
+        last = max(at for at, each in enumerate(stored) if isinstance(each, Resulted))
+        assert any(isinstance(each, Ended) for each in stored[last:])
+        kept = [each for each in stored[: last + 1] if not isinstance(each, Opened)]
+        await put_history(second, "one", [[each] for each in kept])
+        async with Runtime(second, agents=[of]) as runtime:
+            after = await ended(runtime, "one")
+            (head,) = await runtime.sessions()
+    assert isinstance(after, HandedOver)
+    assert (after.reason, after.detail) == (before.reason, before.detail)
+    assert after.dossier.upstream_error == before.dossier.upstream_error
+    assert after.dossier.failed_step == before.dossier.failed_step
+    assert after.dossier.in_doubt == before.dossier.in_doubt
+    assert head.status == "handed_over" and ran == ["odd"]
+
+
+async def test_who_has_spoken_since_is_heard() -> None:
+    @tool
+    async def odd() -> str:
+        raise RuntimeError("xyzzy")
+
+    of = agent([call("odd"), "Then not."], [odd])
+    first, second = store(), store()
+    async with opened(second):
+        async with Runtime(first, agents=[of]) as runtime:
+            await run_one(runtime, of, session_id="one")
+            stored = await journal(first, "one")
+        last = max(at for at, each in enumerate(stored) if isinstance(each, Resulted))
+        kept = [each for each in stored[: last + 1] if not isinstance(each, Opened)]
+        await put_history(second, "one", [[each] for each in [*kept, Said(3, "Leave it.")]])
+        async with Runtime(second, agents=[of]) as runtime:
+            assert not isinstance(await ended(runtime, "one"), HandedOver)
