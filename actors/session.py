@@ -5,6 +5,7 @@ turns there is no task, and once the session has ended not even this record.
 """
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
 import anyio
 import msgspec
@@ -44,7 +45,8 @@ from .ledger import CallId
 from .outcome import Completed, HandedOver, Outcome, Stopped, outcome_to_data
 from .services import Services
 from .state import UNFINISHED, SessionState
-from .undo_plan import ends_of, outcome_with
+from .toolbox import marks_in
+from .undo_plan import ends_unbegun, outcome_with
 from .work import Cut, Work
 
 STATUS: dict[type[Outcome], SessionStatus] = {
@@ -306,7 +308,8 @@ class Session:
         if isinstance(self.final, HandedOver):
             dossier = msgspec.structs.replace(self.final.dossier, unsaved=unsaved)
             outcome = msgspec.structs.replace(self.final, dossier=dossier)
-        told = outcome_with(outcome, self.state, ends_of(self.state, {}))
+        ends = ends_unbegun(self.state, partial(marks_in, self.installed.toolbox))
+        told = outcome_with(outcome, self.state, ends)
         assert isinstance(told, HandedOver)  # as it was given
         return told
 

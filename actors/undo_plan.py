@@ -145,6 +145,23 @@ def ends_of(state: SessionState, inputs: Mapping[CallId, str]) -> list[EffectEnd
     ]
 
 
+def ends_unbegun(state: SessionState, marks: Callable[[str], Marks | None]) -> list[EffectEnd]:
+    """Return how each effect stands where the session ends before its undoing can be stored.
+
+    What was to be undone is still in effect then, and nobody meant to keep it.
+    """
+    found = plan_of(state, marks)
+    frozen = isinstance(found, Freeze)
+    planned = {(step.n, step.index) for step in (found.steps if frozen else found)}
+    standing: EffectStanding = "frozen" if frozen else "to be undone"
+    return [
+        msgspec.structs.replace(each, standing=standing)
+        if (each.n, each.index) in planned
+        else each
+        for each in ends_of(state, {})
+    ]
+
+
 def _end(
     call: CallId, effect: Effect, undo: Undo | None, is_frozen: bool, arguments: str
 ) -> EffectEnd:

@@ -4,6 +4,7 @@ import json
 import os
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Literal
 
 import pytest
 from anyio import Path as AsyncPath
@@ -78,6 +79,36 @@ async def test_where_it_cannot_be_written_either_the_outcome_still_has_it_all(
     outcome, alerts = await handed_over(FullDisk(tmp_path / "agents.db"))
     assert outcome.dossier.file is None and "refunded 9" in (outcome.dossier.unsaved or "")
     assert any("it could not be written" in each for each in alerts)
+
+
+@pytest.mark.parametrize(
+    ("undo", "undone", "standing"),
+    [("compensate", "none", "to be undone"), ("keep", "nothing to undo", "kept")],
+)
+async def test_what_could_not_be_undone_any_more_is_told_as_still_in_effect(
+    tmp_path: Path, undo: Literal["compensate", "keep"], undone: str, standing: str
+) -> None:
+    store = FullDisk(tmp_path / "agents.db")
+
+    async def pay_again(order: int) -> None:
+        raise AssertionError("its intent could not be stored")
+
+    @tool(compensate=pay_again, undo=undo)
+    async def refund(order: int) -> str:
+        return f"refunded {order}"
+
+    @tool
+    async def fill() -> str:
+        store.full = True
+        raise PermissionDenied("no")
+
+    of = agent([call("refund", order=9), call("fill")], [refund, fill])
+    async with Runtime(store, agents=[of], policy=POLICY) as runtime:
+        outcome = await run_one(runtime, of, session_id="s-1")
+        store.full = False
+    assert isinstance(outcome, HandedOver)
+    assert outcome.dossier.undone == undone
+    assert {each.tool: each.standing for each in outcome.dossier.effects} == {"refund": standing}
 
 
 def test_a_new_one_replaces_the_old_one_whole(tmp_path: Path) -> None:
