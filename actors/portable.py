@@ -218,7 +218,9 @@ async def import_portable(
         reason="imported",
     )
     rows = _rows([opened, *entries[1:]])
-    create = Create(session_id=session_id, owner=owner, facts=facts, body=encode_row(rows[0]))
+    # Nobody's until it rests: whoever adopts what a killed import has left would run its calls.
+    nobodys = msgspec.structs.replace(facts, agent="")
+    create = Create(session_id=session_id, owner=owner, facts=nobodys, body=encode_row(rows[0]))
     await _commit(store, [create])
     counter = 0
     writes: list[Write] = []
