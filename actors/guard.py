@@ -386,8 +386,12 @@ def scope_of(options: ScopeOptions) -> Scope:
     """Return a scope as it was named.
 
     Raises:
-        UsageError: it has a name that no session can have, or its call_id is no text.
+        UsageError: none was named, by a name that no session can have, or its call_id is no text.
     """
+    if "scope" not in options:
+        raise UsageError(
+            "a guarded call belongs to a scope: give scope=, such as an order's number"
+        )
     budget, group, tenant = options.get("budget"), options.get("group"), options.get("tenant")
     return Scope(
         id=check_own_id(options["scope"], "scope"),

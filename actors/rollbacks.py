@@ -303,6 +303,8 @@ def check_wanted(to: object, mode: RollbackMode, *, force: object, undo: bool) -
             raise UsageError("an undo takes back the last rollback; leave the checkpoint out")
         return
     if to is None and mode != "prune":
-        raise UsageError(f"a rollback of mode {mode!r} needs the checkpoint to go back to")
+        raise UsageError(
+            f"a rollback of mode {mode!r} needs the checkpoint to go back to: give to="
+        )
     if to is not None and (not isinstance(to, int) or isinstance(to, bool) or to < 0):
         raise UsageError(f"to={to!r} is no checkpoint: give its counter, 0 for the beginning")

@@ -207,7 +207,7 @@ def _changed(entry: Progressed | Parked | Woken) -> str:
         case Parked(due_at_ms):
             return "parked" if due_at_ms is None else f"parked until {when(due_at_ms)}"
         case Woken(due_at_ms):
-            return f"waits up to {when(due_at_ms)} have ended"
+            return f"waits up to {when(due_at_ms)} have ended" if due_at_ms else "before its time"
 
 
 def _answered(entry: Answered) -> str:

@@ -6,6 +6,7 @@ from msgspec import Struct
 from ..actors.rollback import RollbackPreview, RollbackReport
 from ..actors.runtime import Runtime
 from ..stores.records import RollbackMode
+from ..supervisor.errors import UsageError
 from .errors import DONE, NOT_DONE, ExitStatus
 from .loading import load_agents
 from .output import Output
@@ -35,6 +36,11 @@ async def roll_back(out: Output, request: RollbackRequest) -> ExitStatus:
         SessionOwned: a living process drives the session.
         UsageError: no such target, or nothing that can be taken back.
     """
+    if request.to is None and not request.undo and request.mode != "prune":
+        raise UsageError(
+            f"a rollback of mode {request.mode!r} needs the checkpoint to go back to: --to N, "
+            "or take the last back: --undo"
+        )
     agents = load_agents(request.module) if request.module is not None else []
     store = await existing_store(request.store)
     async with Runtime(store, agents=agents, adopt=False) as runtime:

@@ -55,7 +55,9 @@ def collect(
         UsageError: the grace is too short.
     """
     if grace_s < GRACE_S_MIN:
-        raise UsageError(f"grace_s={grace_s} is below {GRACE_S_MIN}")
+        raise UsageError(
+            f"grace_s={grace_s} must be at least {GRACE_S_MIN}: a snapshot under way relies on it"
+        )
     wanted = {bytes.fromhex(root) for root in roots}
     limit = int(objects.clock() - grace_s)
     _forget_old_restores(objects, limit, dry_run)

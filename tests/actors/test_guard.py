@@ -528,6 +528,8 @@ async def test_names_that_cannot_be_are_refused(store: MemoryStore) -> None:
             runtime.guard(other.pay, scope="order-1")
         with pytest.raises(UsageError, match="scope='a b'"):
             runtime.guard(bank.pay, scope="a b")
+        with pytest.raises(UsageError, match="give scope="):
+            runtime.guard(bank.pay)  # type: ignore[call-overload]  # pyright: ignore[reportCallIssue]
         with pytest.raises(UsageError, match="call_id"):
             runtime.guard(bank.pay, scope="order-1", call_id="x" * 300)
         with pytest.raises(UsageError, match="group"):

@@ -128,6 +128,7 @@ LINES: list[tuple[JournalEntry, str]] = [
     (Progressed("0123456789abcdef"), "progress the agent's progress changed (01234567)"),
     (Parked(1_700_000_000_000), "parked  parked until 2023-11-14 22:13:20 UTC"),
     (Woken(1_700_000_000_000), "woken   waits up to 2023-11-14 22:13:20 UTC have ended"),
+    (Woken(0), "woken   before its time"),
     (
         Unwinding((UndoStep(3, 0, "place", "compensate"),), {"outcome": "stopped"}),
         "unwind  1 effects are to be undone: 3.0 place",

@@ -82,7 +82,11 @@ def test_what_others_changed_is_left_and_the_status_says_so(rig: Rig, ran: Ran) 
 
 
 WRONG = [
-    (["rollback", "s"], 2, "needs the checkpoint"),
+    (
+        ["rollback", "s"],
+        2,
+        "needs the checkpoint to go back to: --to N, or take the last back: --undo",
+    ),
     (["rollback", "s", "--to", "9"], 1, "no checkpoint 9"),
     (["rollback", "s", "--to", "-1"], 2, "no checkpoint"),
     (["rollback", "x", "--to", "0"], 1, "x"),
