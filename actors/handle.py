@@ -4,7 +4,7 @@ from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
 from typing import Any, Literal, overload
 
-from ..stores.base import CheckpointUnknown, SessionOwned, Store, StoredSession
+from ..stores.base import CheckpointUnknown, SessionOwned, Store, StoredSession, StoreError
 from ..stores.decisions import Resolve
 from ..stores.records import Resulted, RollbackMode
 from ..supervisor.clock import Clock
@@ -126,7 +126,9 @@ class SessionHandle:
         while True:
             session = self._session()
             if session is not None and (self.id in pool.active or not session.parked):
-                return session
+                if not await self._is_over(session):
+                    return session
+                self._known = None  # what is stored since is newer
             # Before the look at the store: it may be woken in the middle of that.
             stirred = pool.next_life(self.id)
             if (await self._store.head(self.id)).status != "parked":
@@ -137,6 +139,19 @@ class SessionHandle:
             await stirred.wait()
             if pool.closed:
                 raise RuntimeClosed(f"session {self.id} is parked; it goes on in another runtime")
+
+    async def _is_over(self, session: Session) -> bool:
+        """Tell whether somebody has gone on with the session since it ended here.
+
+        A decision may reopen it and it may end again while nobody asks this handle.
+        """
+        if self.id in self._sessions.active or session.outcome is None:
+            return False
+        try:
+            head = await self._store.head(self.id)
+        except StoreError:
+            return False  # what was seen here is all there is to tell
+        return head.epoch != session.journal.epoch
 
     async def inspect(self) -> Inspection:
         """Return where the session stands; changes nothing, works on any session of the store."""

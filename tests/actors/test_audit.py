@@ -242,7 +242,8 @@ def test_a_failure_is_told_once(since: list[JournalEntry], caught: bool) -> None
 
 
 def test_a_failure_of_an_earlier_turn_supports_no_claim() -> None:
-    entries = [Said(1, "mail Amy"), *FAILED_CALL, Ended("handed_over", {}), Said(3, "well?")]
+    entries: list[JournalEntry] = [Said(1, "mail Amy"), *FAILED_CALL]
+    entries += [Ended("handed_over", {}), Said(3, "well?")]
     assert kinds("I sent the email to amy@example.com.", *ran_of_journal(entries)) == [
         "contradicted"
     ]
