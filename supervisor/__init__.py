@@ -15,7 +15,7 @@ shell_names · shell_calls · shell_files, shell_network, shell_code, shell_data
 shell_tables, shell_subcommands, shell_git, shell_packages, shell_machine · shell_risks ·
 danger_conditions, danger_policy, danger.
 
-And those of failures: failure · overflow, policy, policy_file · decide, breaker, repetition · classify_values, classify_phrases,
+And those of failures: failure · overflow, policy_choices, policy, policy_file · decide, breaker, repetition · classify_values, classify_phrases,
 classify_proto, classify_evidence, classify_live · classify_tables, classify_codes, classify_vendors · classify_english_refusals, classify_english,
 classify_chinese, classify_words · classify_answers, classify_waits, classify_fields · classify_http, classify_local,
 classify_refill, classify_user · classify.

@@ -6,7 +6,7 @@ sections of its own, an upstream its own budget of retries and circuit breaker.
 
 import math
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import msgspec
 from msgspec import Struct
@@ -14,6 +14,7 @@ from msgspec import Struct
 from .danger_paths import glob_pattern
 from .danger_policy import DangerPolicy, danger_over
 from .errors import ErrorClass
+from .policy_choices import explain_choice
 
 Section = Mapping[str, Any]
 """Some keys of a section, where the others stay as they are."""
@@ -274,7 +275,13 @@ class StagingPolicy(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     paths_max: int = 1000
     bytes_max: int = 16 * 1024 * 1024
     secrets: bool = True
-    protected_paths: tuple[str, ...] = ("**/.env", "**/.env.*", "**/.ssh/**", "**/*.pem", "**/*.key")
+    protected_paths: tuple[str, ...] = (
+        "**/.env",
+        "**/.env.*",
+        "**/.ssh/**",
+        "**/*.pem",
+        "**/*.key",
+    )
     check_s_max: float = 60.0
 
     def __post_init__(self) -> None:
@@ -423,14 +430,18 @@ def _merged(where: str, below: Struct, keys: Section) -> Struct:
     try:
         return msgspec.convert({**whole, **keys}, type(below))
     except msgspec.ValidationError as error:
-        raise ValueError(f"{where} {_with_value(str(error), keys)}") from error
+        raise ValueError(f"{where} {_with_value(str(error), keys, type(below))}") from error
 
 
-def _with_value(message: str, keys: Section) -> str:
+def _with_value(message: str, keys: Section, section: type[Struct]) -> str:
     """Put the value at fault beside its key, where msgspec names the key alone."""
     said, _, path = message.partition(" - at `$.")
-    key = path.rstrip("`")
-    return f"{key}={keys[key]!r}: {said}" if key in keys else said
+    steps = path.rstrip("`").split(".")
+    said = explain_choice(said, section, steps)
+    found: Any = keys
+    for step in steps:
+        found = cast("Section", found).get(step) if isinstance(found, Mapping) else None
+    return said if found is None else f"{'.'.join(steps)}={found!r}: {said}"
 
 
 class Policies:

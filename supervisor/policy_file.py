@@ -14,6 +14,7 @@ from msgspec import Struct
 from .danger_policy import DangerRule
 from .errors import UsageError
 from .policy import OWN_SECTIONS, Policy
+from .policy_choices import explain_choice
 
 _LINE_MAX = 6
 """Members of a list that stand on one line."""
@@ -131,6 +132,7 @@ def _explained(message: str, document: Mapping[str, Any]) -> str:
     if not path:
         return said
     steps = _STEP.findall(path.rstrip("`"))
+    said = explain_choice(said, Policy, steps)
     found: Any = document
     for step in steps:
         found = _step(found, step)

@@ -282,6 +282,11 @@ def test_agents_and_tools_have_their_own_and_their_rules_are_added() -> None:
 BAD = [
     ('[danger.categories]\nmoeny = "ask"', "[danger.categories] has no key 'moeny'; did you mean"),
     ('[danger.categories]\nmoney = "maybe"', '[danger.categories] money = "maybe"'),
+    ('[danger.categories]\nmoney = "maybe"', "use one of allow, ask, deny"),
+    ('[agent.a.danger.categories]\nmoney = "maybe"', "[agent.a.danger] categories.money='maybe'"),
+    ('[agent.a.danger.categories]\nmoney = "maybe"', "use one of allow, ask, deny"),
+    ('[danger]\non_denied = "panic"', "use one of conclude, stop"),
+    ('[[danger.rules]]\nthen = "perhaps"\ntool = "x"', "use one of allow, ask, deny"),
     ('[[danger.rules]]\nthen = "ask"', "[[danger.rules]] number 1: a rule must say"),
     ('[[danger.rules]]\nthen = "ask"\ntoool = "x"', "number 1 has no key 'toool'"),
     ('[[danger.rules]]\ntool = "x"', "number 1: Object missing required field `then`"),
