@@ -151,9 +151,10 @@ def ends_unbegun(state: SessionState, marks: Callable[[str], Marks | None]) -> l
     What was to be undone is still in effect then, and nobody meant to keep it.
     """
     found = plan_of(state, marks)
-    frozen = isinstance(found, Freeze)
-    planned = {(step.n, step.index) for step in (found.steps if frozen else found)}
-    standing: EffectStanding = "frozen" if frozen else "to be undone"
+    standing: EffectStanding = "to be undone"
+    if isinstance(found, Freeze):
+        standing, found = "frozen", found.steps
+    planned = {(step.n, step.index) for step in found}
     return [
         msgspec.structs.replace(each, standing=standing)
         if (each.n, each.index) in planned
