@@ -86,8 +86,19 @@ def _ln(call: Call, scope: Scope) -> Iterator[Finding]:
     given = options(call, "tS", ("--target-directory", "--suffix"))
     for path in given.operands[:-1] or given.operands:
         yield from reads(scope, path)
+        yield from _leads_up(scope, path)
     for path in (*given.of("-t", "--target-directory"), *given.operands[-1:]):
         yield from writes(scope, path, "makes a link at")
+
+
+def _leads_up(scope: Scope, path: Field) -> Iterator[Finding]:
+    """Behind a link to a folder above, or to a home, all that is outside looks like a part of the
+    workspace, to every command that follows."""
+    for place in scope.places(path.text):
+        above = scope.limits.workspace.startswith(place.path.rstrip("/") + "/")
+        if place.where is Where.OUTSIDE and (above or place.is_top):
+            yield Risk("outside", f"makes a link to {path.shown}, which leads out of the workspace")
+            return
 
 
 def _dd(call: Call, scope: Scope) -> Iterator[Finding]:

@@ -142,10 +142,22 @@ def _runner(call: Call, scope: Scope) -> Iterator[Finding]:
             yield Risk("install", "fetches packages before it runs")
         if word in _RUN_VALUED and rest:
             rest.pop(0)
-    if rest and rest[0].text.endswith(".py"):
+    if rest and "://" in rest[0].text:
+        yield Risk("install", f"fetches and runs {rest[0].shown}")
+    elif rest and rest[0].text.endswith(".py"):
         yield Runs((Field("python"), *rest))
     elif rest:
         yield Runs(tuple(rest))
+
+
+def _go(call: Call, scope: Scope) -> Iterator[Finding]:
+    """Go: a package with a version is fetched, whatever the project lists."""
+    words, _ = words_of(call)
+    if words and words[0].text == "run":
+        for each in words[1:2]:
+            if "@" in each.text or not each.known:
+                yield Risk("install", f"fetches and runs {each.shown}")
+    yield from by_table(call, scope)
 
 
 # ---------------------------------------------------------------- building
@@ -161,10 +173,18 @@ def _foreign(scope: Scope) -> Iterator[Risk]:
             )
 
 
+_SEVERAL = re.compile(r"[;|&`\n]")
+"""What ends a command in a value that a rule puts into its own."""
+
+
 def _make(call: Call, scope: Scope) -> Iterator[Finding]:
     words, asks = words_of(call)
     if any(each.text.startswith(("--eval", "-E", "SHELL=")) for each in call.arguments):
         yield Risk("code", "has make run a text of its own")
+    for each in call.arguments:
+        name, equals, value = each.text.partition("=")
+        if equals and name.isidentifier() and _SEVERAL.search(value):
+            yield Risk("code", f"gives make a command of its own in {name}")
     for path in options(call, "CfIj", ("--directory", "--file")).of("-C", "--directory", "-f"):
         if any(place.where is not Where.INSIDE for place in scope.places(path.text)):
             yield Risk("code", f"runs rules from {path.shown}, outside the workspace")
@@ -231,4 +251,5 @@ PACKAGES: dict[str, Handler] = {
     **dict.fromkeys(("pip", "pip3", "pipx"), _pip),
     **dict.fromkeys(_RUNNERS, _runner),
     **dict.fromkeys(("make", "gmake"), _make),
+    "go": _go,
 }

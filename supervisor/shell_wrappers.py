@@ -3,6 +3,8 @@
 import re
 from collections.abc import Iterator
 
+import msgspec
+
 from .danger_paths import UNKNOWN, Where
 from .risks import Risk
 from .sensitive import names_secret
@@ -81,8 +83,9 @@ def _export(call: Call, scope: Scope) -> Iterator[Finding]:
 # ---------------------------------------------------------------- wrappers
 
 
-def _wraps(valued: str = "", long: str = "", skipped: int = 0) -> Handler:
-    """A program that runs another behind its own options and ``skipped`` operands."""
+def _wraps(valued: str = "", long: str = "", skipped: int = 0, written: str = "") -> Handler:
+    """A program that runs another behind its own options and ``skipped`` operands; it writes the
+    files that its options ``written`` name."""
     takers = frozenset(long.split())
 
     def handler(call: Call, scope: Scope) -> Iterator[Finding]:
@@ -92,13 +95,21 @@ def _wraps(valued: str = "", long: str = "", skipped: int = 0) -> Handler:
             if word == "--":
                 break
             takes = word in takers or (len(word) == 2 and word[1] in valued)
-            if takes and words:
-                words.pop(0)
+            value = words.pop(0) if takes and words else Field(word[2:])
+            if word[1] in written:
+                yield from writes(scope, value)
         inner = tuple(words[skipped:])
         if inner:
             yield Runs(inner)
 
     return handler
+
+
+def _perf(call: Call, scope: Scope) -> Iterator[Finding]:
+    """perf measures a program behind its verb; its other verbs look at what was measured."""
+    if call.arguments and call.arguments[0].text in ("stat", "record", "trace"):
+        measured = msgspec.structs.replace(call, arguments=call.arguments[1:])
+        yield from _wraps("aceoprtuCFIjmGNDx", written="o")(measured, scope)
 
 
 def _sudo(call: Call, scope: Scope) -> Iterator[Finding]:
@@ -183,11 +194,15 @@ WRAPPERS: dict[str, Handler] = {
     **dict.fromkeys(("sudo", "doas", "pkexec", "gosu", "runuser", "sudoedit", "gksudo"), _sudo),
     **dict.fromkeys(("su", "sg", "newgrp", "machinectl"), _su),
     **dict.fromkeys(("nohup", "setsid", "builtin", "exec", "unbuffer", "caffeinate"), _wraps("a")),
-    **dict.fromkeys(("time", "gtime", "stdbuf", "catchsegv", "faketime"), _wraps("oefi")),
+    **dict.fromkeys(("time", "gtime"), _wraps("of", written="o")),
+    **dict.fromkeys(("stdbuf", "catchsegv", "faketime"), _wraps("oefi")),
     **dict.fromkeys(("nice", "ionice", "chrt"), _wraps("ncpP", "--adjustment --class --classdata")),
     **dict.fromkeys(("timeout", "gtimeout"), _wraps("ks", "--signal --kill-after", skipped=1)),
     **dict.fromkeys(("taskset", "flock", "setarch", "numactl"), _wraps("wEN", skipped=1)),
-    **dict.fromkeys(("strace", "ltrace", "valgrind", "perf"), _wraps("eopsfLa")),
+    "strace": _wraps("abeopsuEIOPSX", written="o"),
+    "ltrace": _wraps("aelnopsuxADFw", written="o"),
+    "valgrind": _wraps(),
+    "perf": _perf,
     **dict.fromkeys(("busybox", "toybox"), _wraps()),
     **dict.fromkeys(("export", "declare", "typeset", "setenv"), _export),
     "env": _env,

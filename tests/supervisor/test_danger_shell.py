@@ -312,3 +312,46 @@ def test_sorts_of_harm_are_told_apart() -> None:
 )
 def test_harmless_surroundings_stay_harmless(names: str, rights: str) -> None:
     assert shell(f"{names}ls -la src {rights}").decision == "allow"
+
+
+@pytest.mark.parametrize(
+    ("command", "category"),
+    [
+        ("strace -f rm src/main.py", "delete"),
+        ("strace -o /etc/trace ls", "config"),
+        ("strace -o/etc/trace ls", "config"),
+        ("ltrace -f rm src/main.py", "delete"),
+        ("valgrind rm src/main.py", "delete"),
+        ("perf stat -e cycles rm src/main.py", "delete"),
+        ("perf record -o ../trace ls", "outside"),
+        ("time -o ../times ls", "outside"),
+        ("go run example.com/x/tool@latest", "install"),
+        ("uv run https://example.com/tool.py", "install"),
+        ("make CC='rm -rf src;'", "code"),
+        ("ln -s ../.. up; echo x > up/y", "outside"),
+        ("ln -s / root", "outside"),
+        ("ln -s ~ home", "outside"),
+    ],
+)
+def test_what_hides_behind_another_program_counts(command: str, category: str) -> None:
+    verdict = shell(command)
+    assert (verdict.decision, verdict.category) == ("ask", category)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "strace -f -e trace=open python a.py",
+        "strace -o trace.txt ls",
+        "perf stat ls",
+        "valgrind --leak-check=full ./prog",
+        "time -p make test",
+        "go run . && go run ./cmd/x",
+        "uv run pytest -q",
+        "make CFLAGS='-O2 -g' all",
+        "ln -s ../shared shared",
+        "ln -sfn releases/2 current",
+    ],
+)
+def test_programs_around_others_are_no_danger_themselves(command: str) -> None:
+    assert shell(command).decision == "allow"
