@@ -120,9 +120,17 @@ def _given(claim: Claim, ledger: Ledger) -> list[Finding]:
 # ---------------------------------------------------------------- deeds
 
 
+_BY_TESTS = re.compile(
+    r"\bby (?:re-?)?running\b[^.;]*\b(?:tests?|pytest|unittest|jest)\b|运行[^\uff0c\u3002\uff1b]*测试",
+    re.IGNORECASE,
+)
+"""How something is said to have been looked at, where that was a run of the tests."""
+
+
 def _action(claim: Claim, ledger: Ledger, statement: str) -> list[Finding]:
     if all(each in ACTIONS and ACTIONS[each].looks for each in claim.actions):
-        return _looked(claim, ledger)
+        by_tests = _BY_TESTS.search(claim.text)
+        return _ran_tests(claim, ledger) if by_tests else _looked(claim, ledger)
     if "run" in claim.actions and re.search(r"\btest|测试", claim.text):
         return _ran_tests(claim, ledger)
     if FILE_ACTIONS & set(claim.actions) and PATH.search(claim.text):

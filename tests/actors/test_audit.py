@@ -103,6 +103,17 @@ def test_a_file_that_changed_after_the_tests_leaves_them_unverified() -> None:
     assert kinds("All tests pass.", *calls) == ["unverified"]
 
 
+@pytest.mark.parametrize(
+    "said", ["I verified the fix by running the tests.", "通过运行测试验证了修复。"]
+)
+def test_what_was_verified_by_running_the_tests_needs_a_run_of_them(said: str) -> None:
+    """That something else was looked at, or written, is no run."""
+    tools = [ToolFacts(name="shell", danger="shell")]
+    edit, run = ran("write_file", path="a.py"), ran("shell", "5 passed", command="pytest -q")
+    assert kinds(said, edit, tools=tools) == ["contradicted"]
+    assert kinds(said, edit, run, tools=tools) == []
+
+
 def test_what_an_answer_delivers_itself_needs_no_tool() -> None:
     create = ToolFacts(name="create_ticket")
     assert kinds("I've created a summary for you: ...", tools=[create]) == []
