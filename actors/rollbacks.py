@@ -5,6 +5,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
 
 import anyio
+import msgspec
 
 from ..stores.base import CheckpointUnknown, StoredSession, StoreFailed
 from ..stores.records import PathEnd, RollbackMode, RollingBack
@@ -12,6 +13,7 @@ from ..stores.workspace import Plan, Window, Workspace
 from ..supervisor.errors import UsageError
 from .agent import Agent, InstalledAgent
 from .inspection import entries_of, fold
+from .ledger import CallId
 from .marks import Marks
 from .model import ModelReply, ModelRequest
 from .pruning import Fits, plan_cut
@@ -68,10 +70,12 @@ class Rollbacks:
         if to is not None:
             await self.check_kept(session_id, to)
         done, found = anyio.Event(), list[tuple[Session, RollingBack]]()
+        failed_before = set[CallId]()
 
         async def make(session: Session) -> Change:
             entry = self._entry(session, to, mode, force=force, undo=undo, by=by)
             session.rollbacks[entry.n] = done
+            failed_before.update((e.step.n, e.step.index) for e in session.state.unwound.open)
             found.append((session, entry))
             return Change([entry], reopens=True)
 
@@ -86,7 +90,13 @@ class Rollbacks:
             )
         if session.rests:
             await session.retired.wait()
-        return session, report_of(session_id, began, ended)
+        report = report_of(session_id, began, ended)
+        failed = tuple(
+            f"call {each.step.n}.{each.step.index} {each.step.tool}: not compensated"
+            for each in session.state.unwound.open
+            if (each.step.n, each.step.index) not in failed_before
+        )
+        return session, msgspec.structs.replace(report, kept=(*report.kept, *failed))
 
     async def _stand_in(
         self, session_id: str, mode: RollbackMode, *, undo: bool

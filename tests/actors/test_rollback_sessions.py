@@ -436,6 +436,27 @@ async def test_what_is_no_rollback_is_refused_and_nothing_is_claimed(tmp_path: P
     assert not any(isinstance(each, RolledBack) for each in await entries_in(rig, session.id))
 
 
+async def test_an_effect_that_could_not_be_compensated_is_kept(tmp_path: Path) -> None:
+    """The report does not say that all is taken back where somebody has to look."""
+
+    async def cancel(result: str) -> None:
+        raise PermissionDenied("no right to cancel")
+
+    @tool(compensate=cancel)
+    async def order() -> str:
+        return "ordered"
+
+    rig = Rig(tmp_path, {"a": "v1"})
+    of = worker([sh("printf v2 > a"), call("order"), "done"], [order, *TOOLS])
+    async with rig.runtime(of) as runtime:
+        session, _ = await rig.start(runtime, of)
+        report = await session.rollback(0)
+        assert report.state == "done"
+        assert not report.clean
+        assert report.kept == ("call 3.0 order: not compensated",)
+    assert rig.told == {"a": "v1"}
+
+
 async def test_an_undo_is_over_once_the_conversation_goes_on(tmp_path: Path) -> None:
     rig = Rig(tmp_path, {"a": "v1"})
     of = worker([sh("printf v2 > a"), "done", "done"])
