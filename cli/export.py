@@ -10,7 +10,7 @@ import msgspec
 from ..actors.portable import Imported, Portable, portable_of, taken_in, write_portable
 from ..stores.liveness import owner_id
 from ..stores.open import open_store
-from ..stores.workspace import WorkspaceFiles
+from ..stores.workspace import ArchiveRefused, WorkspaceFiles
 from ..supervisor.errors import UsageError
 from ..supervisor.ids import RandomIds
 from .errors import DONE, CannotRead, ExitStatus
@@ -100,6 +100,8 @@ async def take_in(
             at_ms=time.time_ns() // 1_000_000,
             into=folder,
         )
+    except ArchiveRefused as error:
+        raise ArchiveRefused(f"{name!r} is refused, and nothing is stored: {error}") from error
     except OSError as error:
         raise UsageError(f"{into!r} cannot be used: {error}") from error
     finally:

@@ -51,7 +51,8 @@ async def check(out: Output, file: str) -> ExitStatus:
     if out.as_json:
         out.data({"file": file, "ok": True, "overrides": overrides})
     else:
-        out.text(f"{file}: ok, {overrides} agents, tools and upstreams with sections of their own")
+        own = "agents, tools and upstreams with sections of their own"
+        out.text(f"{file}: ok; {own}: {overrides}")
     return DONE
 
 

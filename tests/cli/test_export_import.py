@@ -181,7 +181,7 @@ def test_what_is_no_checkpoint_is_refused_and_nothing_is_stored(
     file.write_bytes(body)
     status, out, err = ran("import", file, "--into", tmp_path / "new", "--store", store)
     assert (status, out) == (1, "")
-    assert err.startswith("ukemi: ")
+    assert err.startswith(f"ukemi: {str(file)!r} is refused, and nothing is stored: ")
     assert json.loads(ran("sessions", "--json", "--store", store)[1]) == []
     assert not (tmp_path / "new").exists()
 
