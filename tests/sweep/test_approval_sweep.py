@@ -30,7 +30,7 @@ POINTS = (
     *("telling", "person", "effect-entered", "effect-done"),
 )
 SEED = 7
-SAMPLE, WHOLE = 1, 14
+SAMPLE, WHOLE = 6, 14
 """Places of each point."""
 
 CALLS = {"approve": 1, "edit": 1, "deny": 1, "expire": 1, "both": 2}

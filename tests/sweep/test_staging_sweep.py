@@ -42,7 +42,7 @@ POINTS = (
     "mail-effected",
 )
 SEED = 1
-SAMPLE, WHOLE = 2, 12
+SAMPLE, WHOLE = 5, 12
 """Places of each point."""
 FINAL = AFTER | {"d": "/"}
 

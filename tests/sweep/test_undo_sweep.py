@@ -33,7 +33,7 @@ POINTS = (
     *("undo-entered", "undo-booked", "undo-effected"),
 )
 SEED = 1
-SAMPLE, WHOLE = 2, 12
+SAMPLE, WHOLE = 7, 12
 """Places of each point."""
 
 
