@@ -46,6 +46,7 @@ def post_of(state: SessionState, said: Decision, by: str, at_ms: int) -> Post:
         RequestClosed: the request for approval is not open (any more).
         UsageError: there is no such option, no such question, or several and none is named.
     """
+    _check_types(said, by)
     if isinstance(said, Decide):
         meant_now = _request_meant(state, said, at_ms)
         return _post(state, _request_subject(meant_now), meant_now, by, at_ms)
@@ -58,6 +59,24 @@ def post_of(state: SessionState, said: Decision, by: str, at_ms: int) -> Post:
             raise
         raise _before(before, before.decision) from None
     return _post(state, _subject(call, said.option), _stored_form(said, call), by, at_ms)
+
+
+def _check_types(said: Decision, by: object) -> None:
+    """Refuse what is of another type than the decision says: constructors take anything.
+
+    Raises:
+        UsageError: it names the field.
+    """
+    try:
+        decode_decision(encode_decision(said))
+    except (msgspec.MsgspecError, TypeError) as error:
+        raise UsageError(
+            f"this decision cannot be used: {error}; see resolve() and decide()"
+        ) from None
+    except UnicodeEncodeError:
+        pass  # a lone surrogate is cleaned where the text is stored
+    if not isinstance(by, str):
+        raise UsageError(f"by={by!r} must be text: who decides")
 
 
 def _post(state: SessionState, subject: str, said: Decision, by: str, at_ms: int) -> Post:

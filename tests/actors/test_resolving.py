@@ -1,6 +1,7 @@
 """A person's word on a call in doubt: it settles the ledger, and the session goes on (P2)."""
 
 import uuid
+from typing import Any
 
 import anyio
 import pytest
@@ -117,6 +118,28 @@ async def test_bad_answers_are_refused_and_change_nothing() -> None:
         ):
             await handle.resolve("abandon")
         assert await handle.outcome() == Completed("Done.")
+
+
+@pytest.mark.parametrize(
+    ("option", "said", "named"),
+    [
+        ("done", {"call": "x"}, "call"),
+        ("done", {"call": (2.5, 0)}, "call"),
+        ("done", {"result": 5}, "result"),
+        ("done", {"by": 1.5}, "by"),
+        (7, {}, "option"),
+    ],
+)
+async def test_a_decision_of_another_type_is_refused_by_the_name_of_its_field(
+    option: Any, said: dict[str, Any], named: str
+) -> None:
+    mail = Mail(arrives=True)
+    mailer = agent(SCRIPT, [mail.tool])
+    async with Runtime(store(), agents=[mailer]) as runtime:
+        handle = runtime.session(await doubtful(runtime, mailer))
+        with pytest.raises(UsageError, match=named):
+            await handle.resolve(option, **said)
+        assert (await handle.inspect()).in_doubt
 
 
 async def test_of_several_doubts_one_must_be_named() -> None:
