@@ -377,13 +377,16 @@ def _tried_otherwise(failed: Ran, ledger: Ledger) -> bool:
 
 
 def _left_failed(ledger: Ledger) -> list[Ran]:
-    """Writes after whose failure their tool never succeeded; commands are often tried in vain."""
+    """Writes after whose failure their tool never succeeded; commands are often tried in vain.
+
+    What a rollback took back has not failed: whoever rolled back wanted it gone.
+    """
     succeeded = {each.tool for each in ledger.ran if each.ok}
     return [
         each
         for each in ledger.writes
         if not each.ok
-        and each.state != "refused"
+        and each.state not in ("refused", "rolled_back")
         and each.tool not in ledger.executors
         and (each.tool not in succeeded or not _amended(each, ledger))
     ]

@@ -106,7 +106,8 @@ def _check_made(claim: Claim, ledger: Ledger, path: str) -> list[Finding]:
         return [finding("contradicted", claim, f"there is no file {path}", calls)]
     if fact is not None and fact.changed is False:
         return [finding("contradicted", claim, f"{path} did not change", calls)]
-    if done or (fact is not None and fact.changed):
+    put_back = any(each.state == "rolled_back" for each in calls)  # that changed it as well
+    if done or (fact is not None and fact.changed and not put_back):
         return []
     return _not_seen(claim, ledger, path, calls)
 

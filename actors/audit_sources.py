@@ -19,6 +19,8 @@ from ..stores.records import (
     Noted,
     Restarted,
     Resulted,
+    RolledBack,
+    RollingBack,
     Said,
     ToolCall,
     Undone,
@@ -83,9 +85,17 @@ def ran_of_journal(entries: Iterable[JournalEntry]) -> list[Ran]:
     """Return the calls of a journal as they really ended, in the order of their results."""
     asked: dict[tuple[int, int], ToolCall] = {}
     ran: dict[tuple[int, int], Ran] = {}
+    replaced: dict[int, dict[tuple[int, int], Ran]] = {}
+    undoes = 0
     over = False
     for entry in entries:
         match entry:
+            case RollingBack():
+                undoes = entry.undoes
+            case RolledBack(state="done"):
+                ran |= replaced.get(undoes, {})
+                replaced[entry.n] = {at: ran[at] for at in entry.undone if at in ran}
+                ran |= {at: _taken_back(each) for at, each in replaced[entry.n].items()}
             case Ended():
                 over = True
             case Said() if over:
@@ -123,6 +133,11 @@ def _amended(ran: Ran, entry: Late | Allowed | Undone) -> Ran:
             return msgspec.structs.replace(ran, arguments=entry.arguments or ran.arguments)
         case Undone():
             return msgspec.structs.replace(ran, state=LEDGER_STATES.get(entry.state, ran.state))
+
+
+def _taken_back(ran: Ran) -> Ran:
+    """Return a call whose files a rollback has put back; one that did not succeed stays as it was."""
+    return msgspec.structs.replace(ran, state="rolled_back") if ran.ok else ran
 
 
 def said_in_messages(messages: Iterable[Message]) -> list[str]:

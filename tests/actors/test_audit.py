@@ -31,6 +31,8 @@ from ukemi.stores.records import (
     Late,
     Restarted,
     Resulted,
+    RolledBack,
+    RollingBack,
     Said,
     ToolCall,
     Undone,
@@ -229,6 +231,34 @@ def test_the_journal_tells_how_a_call_really_ended() -> None:
     assert [each.state for each in found] == ["succeeded", "denied", "compensated", "succeeded"]
     assert found[0].content == "paid, says the bank"
     assert said_in_journal(entries) == ["pay", "do not pay again"]
+
+
+def test_what_a_rollback_took_back_counts_as_taken_back_until_that_is_undone() -> None:
+    calls = (ToolCall("a", "edit"), ToolCall("b", "edit"), ToolCall("c", "mail"))
+    entries: list[JournalEntry] = [
+        Said(1, "edit"),
+        Answered(2, "", calls),
+        Resulted(2, 0, 1, "ok"),
+        Resulted(2, 1, 2, "no such file", "failed"),
+        Resulted(2, 2, 3, "sent"),
+    ]
+    back = RollingBack(3, "soft", 0, at_ms=0)
+    undo = RollingBack(4, "soft", 0, at_ms=0, undoes=3)
+
+    def states(*more: JournalEntry) -> list[str]:
+        return [each.state for each in ran_of_journal([*entries, *more])]
+
+    before = ["succeeded", "failed", "succeeded"]
+    taken = ["rolled_back", "failed", "succeeded"]
+    undone = ((2, 0), (2, 1), (9, 9))
+    done = RolledBack(3, "done", undone=undone)
+    assert states(back, done) == taken
+    assert states(back, RolledBack(3, "failed", undone=undone)) == before
+    assert states(back, done, undo) == taken
+    assert states(back, done, undo, RolledBack(4, "failed")) == taken
+    assert states(back, done, undo, RolledBack(4, "done")) == before
+    again = RollingBack(5, "soft", 0, at_ms=0)
+    assert states(back, done, again, RolledBack(5, "done")) == taken
 
 
 FAILED_CALL = (

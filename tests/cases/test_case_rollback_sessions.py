@@ -10,7 +10,7 @@ from rolled import FREE, Rig, worker
 from sessions import assert_paired, ended, journal, opened, requests
 from work_trees import put, told
 
-from ukemi import CheckpointUnknown, Completed, Policy, Stopped
+from ukemi import CheckpointUnknown, Completed, HandedOver, Policy, Stopped
 from ukemi.actors import NoteMessage, ToolMessage, UserMessage
 from ukemi.models import call
 from ukemi.stores.records import Resulted, ToolCall
@@ -281,6 +281,29 @@ async def test_SY_01_full_leaves_no_trace_in_the_request_and_all_in_the_ledger(
     first = requests(of)[3].messages
     assert [type(each) for each in first] == [UserMessage, UserMessage]
     assert [each.state for each in effects[:2]] == ["rolled_back", "rolled_back"]
+
+
+CLAIM = "I wrote a.py."
+
+
+@pytest.mark.parametrize("undone", [False, True], ids=["rolled back", "undone again"])
+async def test_SY_01_an_edit_that_was_taken_back_bears_out_no_claim(
+    tmp_path: Path, undone: bool
+) -> None:
+    """The model may go on believing in its edits; its answer is compared with what is left of them."""
+    rig = Rig(tmp_path, {"a.py": "v1", "b.py": "v1"})
+    of = worker([*EDITS[:3], CLAIM, CLAIM])
+    async with rig.runtime(of) as runtime:
+        session, _ = await rig.start(runtime, of)
+        await session.rollback(0, "soft")
+        if undone:
+            await session.rollback(undo=True)
+        await session.send("what did you do?")
+        outcome = await ended(runtime, session.id, 60)
+    if undone:
+        assert outcome == Completed(CLAIM)
+    else:
+        assert isinstance(outcome, HandedOver) and outcome.reason == "mismatch"
 
 
 # ---------------------------------------------------------------- SY-02: both or neither
