@@ -4,6 +4,7 @@ from ..stores.decisions import Resolve
 from ..stores.records import Allowed, CallState, JournalEntry, Late, Noted
 from ..supervisor.errors import InvalidArgument, UsageError
 from .arguments import digest
+from .dossier import trouble_to_data
 from .ends import Ended, key_of
 from .ledger import AGAIN, PERSON, CallEntry, CallId
 from .session_answers import CANCEL, GO_ON, RETRY, check_session, is_about_session, session_answered
@@ -173,6 +174,7 @@ def late_of(call: CallId, ended: Ended) -> Late:
         error_class=ended.error_class,
         windows=ended.windows,
         no_snapshot=ended.no_snapshot,
+        trouble=None if ended.trouble is None else trouble_to_data(ended.trouble),
     )
 
 

@@ -507,6 +507,8 @@ class SessionState:
         if entry.by == AGAIN:
             self.waits.pop((entry.n, entry.index), None)
             self.staging.ended((entry.n, entry.index))
+        if entry.trouble is not None and self.trouble is None:
+            self.trouble = entry.trouble
         if entry.by != PERSON:
             return
         # A person has answered: the session goes on with it.
@@ -617,12 +619,13 @@ def next_step(state: SessionState) -> Step:
         return Rest()
     if state.unwound.running is not None:
         return Unwind(state.unwound.running.outcome)
+    if state.trouble is not None and not _spoken_since(state, state.trouble):
+        # What a person has allowed since would have cleared it: what else may run again waits.
+        return GiveUp(state.trouble)
     if state.ledger.again:
         return _again(state, min(state.ledger.again))
     if state.stops:
         return Stop()
-    if state.trouble is not None and not _spoken_since(state, state.trouble):
-        return GiveUp(state.trouble)
     if state.conversation.open:
         turn = state.conversation.open[0]
         waiting = _waiting(state, turn) if state.waits else None

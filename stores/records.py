@@ -295,6 +295,7 @@ class Late(Entry, frozen=True, tag="late"):
 
     ``by`` says from whom: empty where the body itself came back, ``person`` where somebody looked,
     ``again`` where a person had it run again. ``attempt`` counts as in `Intended`; 0: not said.
+    ``trouble``: what the session is handed over for with it, as in `Resulted`.
     """
 
     n: int
@@ -309,6 +310,7 @@ class Late(Entry, frozen=True, tag="late"):
     error_class: str | None = None
     windows: tuple[TreeWindow, ...] = ()
     no_snapshot: str = ""
+    trouble: dict[str, Any] | None = None
 
 
 class Decided(Entry, frozen=True, tag="decided"):

@@ -10,7 +10,7 @@ from sessions import agent, ended, journal, opened, put_history, run_one
 from ukemi import HandedOver, PermissionDenied, Runtime, tool
 from ukemi.models import call
 from ukemi.stores.memory import MemoryStore
-from ukemi.stores.records import Ended, Opened, Resulted, Said
+from ukemi.stores.records import Ended, Late, Opened, Resulted, Said
 
 FAULTS: dict[str, Callable[[], Exception]] = {
     "unknown": lambda: RuntimeError("xyzzy"),
@@ -81,3 +81,41 @@ async def test_who_has_spoken_since_is_heard() -> None:
         await put_history(second, "one", [[each] for each in [*kept, Said(3, "Leave it.")]])
         async with Runtime(second, agents=[of]) as runtime:
             assert not isinstance(await ended(runtime, "one"), HandedOver)
+
+
+@pytest.mark.parametrize("reason", list(FAULTS))
+async def test_nor_that_of_a_run_that_a_person_allowed(reason: str) -> None:
+    ran = list[str]()
+
+    @tool
+    async def odd(which: str) -> str:
+        ran.append(which)
+        raise FAULTS["in_doubt" if len(ran) < 3 else reason]()
+
+    calls = [call("odd", which="a"), call("odd", which="b")]
+    of = agent([calls[0], calls[1], "All is well."], [odd])
+    first, second = store(), store()
+    async with opened(second):
+        async with Runtime(first, agents=[of]) as runtime:
+            await run_one(runtime, of, session_id="one")
+            handle = runtime.session("one")
+            await handle.send("Go on.")
+            await ended(runtime, "one")
+            await handle.resolve("retry", call=(2, 0))
+            before = await ended(runtime, "one")
+            stored = await journal(first, "one")
+        assert isinstance(before, HandedOver) and before.reason == reason
+        assert ran == ["a", "b", "a"]
+        last = max(at for at, each in enumerate(stored) if isinstance(each, Late))
+        (over,) = [at for at, each in enumerate(stored) if at > last and isinstance(each, Ended)]
+        kept = [each for each in stored[:over] if not isinstance(each, Opened)]
+        await put_history(second, "one", [[each] for each in kept])
+        async with Runtime(second, agents=[of]) as runtime:
+            after = await ended(runtime, "one")
+            (head,) = await runtime.sessions()
+    assert isinstance(after, HandedOver)
+    assert (after.reason, after.detail) == (before.reason, before.detail)
+    assert after.dossier.upstream_error == before.dossier.upstream_error
+    assert after.dossier.failed_step == before.dossier.failed_step
+    assert after.dossier.in_doubt == before.dossier.in_doubt
+    assert head.status == "handed_over" and ran == ["a", "b", "a"]

@@ -11,6 +11,7 @@ from ukemi.actors.state import (
     Finish,
     GiveUp,
     Rest,
+    RunAgain,
     RunCall,
     SessionState,
     Step,
@@ -18,6 +19,7 @@ from ukemi.actors.state import (
     next_step,
 )
 from ukemi.stores.records import (
+    Allowed,
     Answered,
     Ended,
     Intended,
@@ -45,6 +47,13 @@ def resulted(n: int, index: int, counter: int, state: str = "succeeded") -> Resu
 
 TROUBLED = Resulted(2, 0, 1, "x", "in_doubt", trouble={"reason": "in_doubt"})
 INHERITED = Resulted(2, 0, 1, "x", "in_doubt", trouble={"reason": "in_doubt", "inherited": True})
+ALLOWED: list[JournalEntry] = [
+    *TURN,
+    resulted(2, 0, 1, "in_doubt"),
+    resulted(2, 1, 2, "in_doubt"),
+    Allowed(2, 0, "d"),
+    Allowed(2, 1, "e"),
+]
 
 
 def fold(entries: list[JournalEntry]) -> SessionState:
@@ -128,6 +137,25 @@ CASES = [
         GiveUp,
     ),
     Case("a message after that: go on", [*TURN, TROUBLED, Said(3, "go on")], RunCall, (2, 1)),
+    Case(
+        "what a person allowed ends so: give up, and nothing else runs again",
+        [*ALLOWED, Late(2, 0, "in_doubt", "x", "again", trouble={"reason": "in_doubt"})],
+        GiveUp,
+    ),
+    Case(
+        "what a person allowed has ended well: the next of it runs again",
+        [*ALLOWED, Late(2, 0, "succeeded", "x", "again")],
+        RunAgain,
+    ),
+    Case(
+        "allowed once more: run it again",
+        [
+            *ALLOWED,
+            Late(2, 0, "in_doubt", "x", "again", trouble={"reason": "in_doubt"}),
+            Allowed(2, 0, "d"),
+        ],
+        RunAgain,
+    ),
     Case(
         "a person has settled it: go on",
         [*TURN, TROUBLED, Late(2, 0, "succeeded", "done", "person")],
