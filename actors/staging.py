@@ -12,7 +12,7 @@ import anyio
 import msgspec
 from anyio import from_thread
 
-from ..stores.records import StagedCheck, StagedResult
+from ..stores.records import StagedCheck, StagedResult, TreeWindow
 from ..supervisor.decide import HandOver
 from ..supervisor.errors import ErrorClass, PermissionDenied, ToolBug, UkemiError
 from ..supervisor.failure import Failure
@@ -126,6 +126,7 @@ class Staging:
                 return self._no_effect(self._session.services.classify(error, traits=call.traits))
             if not archived.paths:
                 mask = self._session.services.mask
+                ended = msgspec.structs.replace(ended, windows=self._windows(archived.base))
                 return _noted(ended, tuple(map(mask, archived.not_kept)))
         entry = self._archived(call, ended, archived)
         journal = self._session.journal
@@ -269,10 +270,15 @@ class Staging:
         except Exception as error:  # noqa: BLE001 - a full disk, for one
             return self._not_written(call, known, error)
         self._tell(call, known, "committed")
-        opened = session.state.opened
-        kept = opened is not None and opened.snapshots
-        windows = done.windows if kept else ()
+        windows = self._windows(entry.base, done.windows)
         return _noted(msgspec.structs.replace(ended_of(known), windows=windows), entry.not_kept)
+
+    def _windows(self, base: str, done: tuple[TreeWindow, ...] = ()) -> tuple[TreeWindow, ...]:
+        """Return what a call did to the files, where that is kept: that it did nothing is a window too."""
+        opened = self._session.state.opened
+        if opened is None or not opened.snapshots:
+            return ()
+        return done or (TreeWindow(base, base),)
 
     def _not_written(self, call: Prepared, known: StagedCall, error: Exception) -> Ended:
         failure = self._session.services.classify(error)

@@ -171,6 +171,7 @@ class Unwinder:
             since = Since(result.windows[0].before, result.windows, {call: result.windows}, ())
             ended = await self._files_back(undo, since)
         await session.journal.append(ended).wait()
+        recorded.windows.extend(ended.windows)  # it was read before this
 
     async def _files_back(self, undo: Undo, since: Since) -> Undone:
         session, step = self._session, undo.step

@@ -5,14 +5,14 @@ from pathlib import Path
 import pytest
 from rolled import Rig, worker
 
-from ukemi import HandedOver, PermissionDenied, tool
+from ukemi import HandedOver, PermissionDenied, current, tool
 from ukemi.actors.dossier_markdown import markdown_of
 from ukemi.actors.file_changes import changes_of
 from ukemi.actors.outcome import FileChange
 from ukemi.models import call
 from ukemi.stores.workspace import Touched
 from ukemi.stores.workspace.entries import File
-from ukemi.tools import shell, write_file
+from ukemi.tools import write_file
 
 
 @pytest.fixture
@@ -25,16 +25,24 @@ async def publish() -> str:
     raise PermissionDenied("no right to publish")
 
 
+@tool(effect="write", workspace=True)
+def tidy_up() -> str:
+    folder = Path(current().working_directory)
+    (folder / "old.txt").write_text("more")
+    (folder / "gone.txt").unlink()
+    return "tidied up"
+
+
 async def test_files_that_were_changed_are_listed_and_can_be_taken_back(tmp_path: Path) -> None:
     rig = Rig(tmp_path, {"kept.txt": "k", "old.txt": "o", "gone.txt": "g"})
     of = worker(
         [
-            call("write_file", path="new.txt", content="n"),
-            call("shell", command="echo more >> old.txt; rm gone.txt; touch kept.txt"),
+            call("write_file", path="new.txt", text="n"),
+            call("tidy_up"),
             call("publish"),
             "Done.",
         ],
-        [shell, write_file, publish],
+        [tidy_up, write_file, publish],
     )
     async with rig.runtime(of) as runtime:
         session, outcome = await rig.start(runtime, of)
@@ -42,13 +50,49 @@ async def test_files_that_were_changed_are_listed_and_can_be_taken_back(tmp_path
         named = {each.path: each.change for each in outcome.dossier.files}
         # What its tool takes back by itself at such an end is no change any more.
         assert named == {"old.txt": "changed", "gone.txt": "removed"}
-        assert not rig.told.keys() & {"new.txt", b"new.txt"}
+        assert not (rig.tree / "new.txt").exists()
         (option,) = [each for each in outcome.dossier.options if each.name == "rollback"]
         assert option.command == f"ukemi rollback {session.id} --to 0 --mode full"
         text = markdown_of(session.id, "agent", outcome)
         assert "## Files\n\n- gone.txt: removed\n- old.txt: changed\n" in text
         await session.rollback(0, "full")
     assert rig.text("old.txt") == "o" and rig.text("gone.txt") == "g"
+
+
+async def test_a_file_that_was_taken_back_at_the_end_is_no_change(tmp_path: Path) -> None:
+    """Nor is a rollback offered: nothing is left that it could take back."""
+    rig = Rig(tmp_path, {"old.txt": "o"})
+    of = worker(
+        [call("write_file", path="old.txt", text="n"), call("publish"), "Done."],
+        [write_file, publish],
+    )
+    async with rig.runtime(of) as runtime:
+        _, outcome = await rig.start(runtime, of)
+    assert isinstance(outcome, HandedOver) and outcome.reason == "permission"
+    assert rig.text("old.txt") == "o"
+    assert [each.standing for each in outcome.dossier.effects] == ["rolled back"]
+    assert outcome.dossier.undone == "all"
+    assert outcome.dossier.files == ()
+    assert "rollback" not in {each.name for each in outcome.dossier.options}
+
+
+@pytest.mark.parametrize("staged", [False, True])
+async def test_a_write_that_changed_no_file_counts_as_taken_back(
+    tmp_path: Path, staged: bool
+) -> None:
+    @tool(undo="rollback", workspace=True, staged=staged)
+    async def tidy() -> str:
+        return "nothing to tidy"
+
+    rig = Rig(tmp_path, {"old.txt": "o"})
+    of = worker([call("tidy"), call("publish"), "Done."], [tidy, publish])
+    async with rig.runtime(of) as runtime:
+        _, outcome = await rig.start(runtime, of)
+    assert isinstance(outcome, HandedOver)
+    assert [(each.standing, each.detail) for each in outcome.dossier.effects] == [
+        ("rolled back", "")
+    ]
+    assert outcome.dossier.undone == "all"
 
 
 def test_what_is_as_it_was_is_no_change() -> None:
