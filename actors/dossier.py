@@ -102,7 +102,7 @@ def hand_over(
         input=(trouble.input or "no arguments")[:TEXT_MAX],
         upstream_error=error[:TEXT_MAX],
         tried=trouble.tried or ("nothing: this is not retried",),
-        options=options_for(state, trouble.reason),
+        options=options_for(state, trouble.reason, step=trouble.step),
         questions=tuple(questions(state)),
         findings=trouble.findings,
         in_doubt=unresolved,

@@ -41,19 +41,20 @@ GO_ON: dict[Reason, str] = {
 
 
 def options_for(
-    state: SessionState, reason: Reason | None, *, files: bool = False
+    state: SessionState, reason: Reason | None, *, step: str = "", files: bool = False
 ) -> tuple[Option, ...]:
     """Return what can be done now, what is most pressing first.
 
     Args:
         reason: why the session was handed over; None: it was not, and its questions remain.
+        step: what failed then, as a dossier says it.
         files: it has changed files, and there is a way back.
     """
     found = [*_on_doubts(state), *_on_undoing(state)]
     if files and state.rolled is None:
         found.append(_roll_back(state))
     if reason is not None:
-        found += _on_session(state, reason)
+        found += _on_session(state, reason, step)
     return tuple(found)
 
 
@@ -103,13 +104,14 @@ def _on_undo(session_id: str, undo: Undo) -> Iterator[Option]:
     yield _option(session_id, "abandon", f"leave the effect of {name} as it is", call)
 
 
-def _on_session(state: SessionState, reason: Reason) -> Iterator[Option]:
+def _on_session(state: SessionState, reason: Reason, step: str) -> Iterator[Option]:
     session_id = state.session_id
     before = mend(state, reason)
     if before is not None and not state.in_doubt:
         what = f"{before}, then have the agent try the failed step again"
         yield _option(session_id, "retry", what)
-        yield _option(session_id, "retry", f"{what}, with other arguments", None, ARGS)
+        if step.startswith("call "):  # a request to the model has no arguments
+            yield _option(session_id, "retry", f"{what}, with other arguments", None, ARGS)
     elif reason == "budget":
         yield _new_session(state)
     beside = "go on with a message while the question stays open"

@@ -219,7 +219,7 @@ def outcome_with(
                 effects=_told(ends),
                 undone=verdict,
                 frozen=state.unwound.frozen.why if state.unwound.frozen is not None else None,
-                options=options_for(state, reason, files=bool(files)),
+                options=options_for(state, reason, step=dossier.failed_step, files=bool(files)),
                 files=tuple(files[:FILES_TOLD_MAX]),
                 files_more=max(0, len(files) - FILES_TOLD_MAX),
                 questions=tuple(questions(state)),

@@ -152,7 +152,8 @@ async def _handover(store: Store, head: Head) -> Handover:
 def _options(state: SessionState, outcome: HandedOver | None) -> tuple[Option, ...]:
     if outcome is None:
         return options_for(state, None)
-    return options_for(state, outcome.reason, files=bool(outcome.dossier.files))
+    found = outcome.dossier
+    return options_for(state, outcome.reason, step=found.failed_step, files=bool(found.files))
 
 
 def _outcome(state: SessionState) -> HandedOver | None:

@@ -110,7 +110,7 @@ def said_by(option: Option) -> Resolve:
 def test_each_option_fits_and_nothing_that_fits_is_left_out(history: str, reason: Reason) -> None:
     """By the same rules that take a decision: whatever `resolve` would accept is offered."""
     state = handed_over(HISTORIES[history], reason)
-    options = options_for(state, reason)
+    options = options_for(state, reason, step=DOSSIER.failed_step)
     for option in options:
         assert option.what and option.command.startswith("ukemi ") and option.code
         if option.name in OPTIONS:
@@ -136,6 +136,25 @@ def test_each_option_fits_and_nothing_that_fits_is_left_out(history: str, reason
         )  # where a retry makes no sense, it is not advised
         frozen = name == "compensate" and found is None and bool(state.in_doubt)
         assert (name, found) in offered or without or frozen, (name, found)
+
+
+@pytest.mark.parametrize(
+    ("step", "with_args"),
+    [("call 2.0 pay", True), ("ask the model", False), ("the session's own actor", False)],
+)
+def test_other_arguments_are_offered_only_where_a_call_failed(step: str, with_args: bool) -> None:
+    options = options_for(handed_over([]), "permission", step=step)
+    retries = [each for each in options if each.name == "retry"]
+    assert [bool(each.needs) for each in retries] == [False, True][: 1 + with_args]
+
+
+async def test_a_model_that_may_not_be_asked_is_asked_again_without_arguments() -> None:
+    of = agent([PermissionDenied("no such key")])
+    async with Runtime(MemoryStore(), agents=[of]) as runtime:
+        outcome = await run_one(runtime, of)
+    assert isinstance(outcome, HandedOver) and outcome.dossier.failed_step == "ask the model"
+    options = [(each.name, each.needs) for each in outcome.dossier.options]
+    assert options[0] == ("retry", ()) and options[1][0] == "go_on"
 
 
 def test_what_is_left_of_a_session_that_was_not_handed_over() -> None:
