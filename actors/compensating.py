@@ -28,6 +28,7 @@ from ..supervisor.failure import Failure, Traits
 from ..supervisor.policy import Policy
 from .companions import Companion, failure_told
 from .context import CallContext, calling
+from .ends import judged
 from .events import CompensationFinished, CompensationStarted, RetryScheduled
 from .gate import Entered, Held, enter
 from .ledger import CallId
@@ -39,7 +40,7 @@ from .tools import AnyTool
 from .undo_plan import CONTENT_CHARS_MAX, undo_key_of
 from .unwound import Undo
 from .wording import cleaned, clipped
-from .work import Superseded, TimedOut, Work, pause
+from .work import Superseded, TimedOut, Work, contained, pause
 
 ATTEMPT_S_MAX = 60.0
 """Seconds that an attempt may take where neither the compensation nor its tool has a limit."""
@@ -341,7 +342,8 @@ class Compensating:
 def shown(value: object, mask: Mask) -> str:
     """Return what a compensation gave back; it has run, whatever can be shown of that."""
     try:
-        return clipped(render_result(value, mask=mask).content, CONTENT_CHARS_MAX)
+        rendered = contained("compensation", partial(render_result, value, mask=mask))
+        return clipped(rendered.content, CONTENT_CHARS_MAX)
     except Exception as error:  # noqa: BLE001 - an object of the user's that cannot be shown
         return f"(what it returned cannot be shown: {type(error).__name__})"
 
@@ -408,9 +410,9 @@ def _judge(ticket: Entered, failure: Failure | None, attempt: _Attempt) -> None:
 
 def _declared(companion: Companion, value: object) -> Failure | None:
     """Return the failure that a normal return tells of, such as ``{"ok": false, "error": ...}``."""
-    judge = companion.marks.success if companion.marks is not None else None
-    if judge is not None:
-        if judge(value):
+    said = judged(companion.name, companion.marks, value) if companion.marks is not None else None
+    if said is not None:
+        if said:
             return None
         return declared_failure(value) or Failure(
             error_class=ErrorClass.UNKNOWN, message="its success function says that it failed"

@@ -16,11 +16,13 @@ from .budget import INDEX, Refusal
 from .conversation import Turn
 from .dossier import Trouble, alert_of, over_budget
 from .ledger import RECORD, Answer, CallEntry, CallId
+from .marks import Marks
 from .session import Session
 from .staged import StagedCall
 from .state import CORRECTED, Wait
 from .tools import AnyTool
 from .wording import INTERRUPTED, INTERRUPTED_SAFE, cleaned, failed, not_started
+from .work import contained
 
 IN_DOUBT = ErrorClass.IN_DOUBT_TIMEOUT.value
 
@@ -332,14 +334,25 @@ def traits_of(tool: AnyTool) -> Traits:
     return Traits(safe_to_retry=tool.marks.safe_to_retry, accepts_key=tool.marks.accepts_key)
 
 
+def judged(name: str, marks: Marks, value: object) -> bool | None:
+    """Return what a tool's own ``success`` says of a value; None: it has none.
+
+    Raises:
+        Exception: the function's own, or what `contained` makes of what is none.
+    """
+    judge = marks.success
+    if judge is None:
+        return None
+    return contained(f"success of {name}", lambda: bool(judge(value)))
+
+
 def declared(tool: AnyTool, value: object) -> Failure | None:
     """Return the failure that a normal return tells of, such as ``{"ok": false, "error": ...}``.
 
     A tool's own ``success`` has the first word. What nobody recognises is no failure of ours: the
     model gets it as it is.
     """
-    judge = tool.marks.success
-    if judge is not None and judge(value):
+    if judged(tool.name, tool.marks, value):
         return None
     failure = declared_failure(value)
     if failure is None or failure.error_class is ErrorClass.UNKNOWN:

@@ -20,6 +20,7 @@ from .ends import (
     end_failed,
     in_doubt_still,
     interrupted,
+    judged,
     may_have_taken_effect,
     not_again,
     spent,
@@ -35,7 +36,7 @@ from .snapshots import Taking
 from .staged import StagedCall
 from .staging import Staging
 from .wording import cleaned, clipped, not_started, retried
-from .work import CutOff, Superseded, TimedOut, Work, pause
+from .work import CutOff, Superseded, TimedOut, Work, contained, pause
 
 TIMED_OUT = "TimedOut"
 
@@ -227,11 +228,12 @@ class Executing:
     # ------------------------------------------------------------ how it ended
 
     def _succeeded(self, call: Prepared, value: object, attempts: int, elapsed_s: float) -> Ended:
-        rendered = render_result(value, mask=self._session.services.mask)
-        judge = call.tool.marks.success
+        mask = self._session.services.mask
+        what = f"result of {call.tool.name}"
+        rendered = contained(what, partial(render_result, value, mask=mask))
         # A tool that ran to its end and says that it failed is no fault of anything: the model
         # gets its words, marked as an error, and goes on.
-        declared_failed = judge is not None and not judge(value)
+        declared_failed = judged(call.tool.name, call.tool.marks, value) is False
         blob = rendered.blob
         return Ended(
             content=rendered.content,

@@ -22,6 +22,7 @@ from .sessions import Change, Sessions
 from .threads import LateOutcome
 from .tools import AnyTool
 from .wording import cleaned
+from .work import contained
 
 
 def record_late(sessions: Sessions, outcome: LateOutcome, name: str) -> None:
@@ -107,7 +108,8 @@ def late_entry(
         shown = cleaned(failure, mask)
         error_class = shown.error_class.value
         return Late(*call, state, shown.message, attempt=attempt, error_class=error_class), ()
-    rendered = render_result(outcome.value, mask=mask)
+    what = f"result of {outcome.tool}"
+    rendered = contained(what, partial(render_result, outcome.value, mask=mask))
     late = Late(
         *call,
         "succeeded",

@@ -218,6 +218,26 @@ class Work:
             self._on_stuck(body.what)
 
 
+def contained(what: str, function: Callable[[], T]) -> T:
+    """Call a user's plain function beside a body; what ends more than its call is that call's bug.
+
+    Raises:
+        BodyExit, BodyPanic, ForeignCancellation: as for bodies. Nothing is waited for in it, so a
+            cancellation raised here is none of ours.
+        Exception: whatever the function raises.
+    """
+    try:
+        return function()
+    except (Exception, KeyboardInterrupt, GeneratorExit):
+        raise
+    except SystemExit as error:
+        raise BodyExit(what, error.code) from error
+    except anyio.get_cancelled_exc_class() as error:
+        raise ForeignCancellation(what) from error
+    except BaseException as error:
+        raise BodyPanic(what, error) from error
+
+
 async def pause(work: Work, delay_s: float) -> None:
     """Wait before a retry; a cut ends the wait."""
     try:

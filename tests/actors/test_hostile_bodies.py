@@ -1,5 +1,6 @@
 """Tools and models that misbehave: the session ends with a true word, the others never notice."""
 
+import asyncio
 import os
 import sys
 import time
@@ -19,6 +20,7 @@ from ukemi import (
     InvalidArgument,
     ModelReply,
     ModelRequest,
+    PermissionDenied,
     Runtime,
     UsageError,
     tool,
@@ -257,6 +259,84 @@ async def test_a_panic_in_a_write_is_a_doubt_and_in_its_probe_unclear() -> None:
     outcome = (await bystander_unharmed(agent([call("pay"), "x"], [pay])))["agent"]
     assert isinstance(outcome, HandedOver) and outcome.reason == "bug"
     assert len(outcome.dossier.in_doubt) == 1
+
+
+def unfit(error: BaseException) -> Callable[[object], Any]:
+    """Something that raises, whatever it is given."""
+
+    def raises(value: object) -> Any:
+        raise error
+
+    return raises
+
+
+class Unshown:
+    """A result that cannot say how it is to be shown."""
+
+    def to_text(self) -> str:
+        raise Panic("no text")
+
+
+BESIDE_PANICS: list[BaseException] = [*PANICS, SystemExit(3)]
+
+
+@pytest.mark.parametrize("effect", ["read", "write"])
+@pytest.mark.parametrize("panic", BESIDE_PANICS, ids=lambda each: type(each).__name__)
+async def test_a_panic_of_a_judge_ends_only_that_call(panic: BaseException, effect: Any) -> None:
+    ran = list[str]()
+
+    async def odd() -> str:
+        ran.append("odd")
+        return "paid"
+
+    of = agent([call("odd"), "x"], [tool(effect=effect, success=unfit(panic))(odd)])
+    outcome = (await bystander_unharmed(of))["agent"]
+    assert isinstance(outcome, HandedOver)
+    assert "success of odd" in outcome.dossier.upstream_error
+    assert bool(outcome.dossier.in_doubt) == (effect == "write")
+    assert outcome.reason == "bug" and len(ran) == 1
+
+
+async def test_a_cancellation_that_a_judge_raises_is_none_of_ours() -> None:
+    @tool(success=unfit(asyncio.CancelledError()))
+    async def odd() -> str:
+        return "paid"
+
+    outcome = (await bystander_unharmed(agent([call("odd"), "x"], [odd])))["agent"]
+    assert isinstance(outcome, HandedOver) and len(outcome.dossier.in_doubt) == 1
+
+
+async def test_a_panic_of_a_result_that_is_shown_ends_only_that_call() -> None:
+    @tool(effect="read")
+    async def odd() -> Unshown:
+        return Unshown()
+
+    outcome = (await bystander_unharmed(agent([call("odd"), "x"], [odd])))["agent"]
+    assert isinstance(outcome, HandedOver) and outcome.reason == "bug"
+    assert "result of odd raised Panic: no text" in outcome.dossier.upstream_error
+
+
+async def test_a_judge_that_panics_over_a_compensation_makes_it_fail_once() -> None:
+    undone = list[int]()
+
+    @tool(success=unfit(Panic("the judge")))
+    async def refund(x: int) -> str:
+        undone.append(x)
+        return "paid back"
+
+    @tool(compensate=refund)
+    async def pay(x: int) -> str:
+        return "paid"
+
+    @tool
+    async def ship() -> str:
+        raise PermissionDenied("no key", may_have_executed="no")
+
+    of = agent([call("pay", x=1), call("ship"), "x"], [pay, ship, refund])
+    outcome = (await bystander_unharmed(of))["agent"]
+    assert isinstance(outcome, HandedOver) and outcome.reason == "permission"
+    (found,) = [each for each in outcome.dossier.effects if each.tool == "pay"]
+    assert (found.standing, undone) == ("compensation failed", [1])
 
 
 async def test_a_panic_of_a_model_is_a_bug_and_is_not_asked_again() -> None:
