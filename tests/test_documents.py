@@ -8,12 +8,13 @@ import sys
 import textwrap
 from collections.abc import Coroutine
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, cast, get_args
 
 import msgspec
 import pytest
 
 from ukemi import ErrorClass, Failure, Policy, Traits
+from ukemi.actors import Event
 from ukemi.supervisor.danger import Action, Verdict, judge
 from ukemi.supervisor.decide import History, decide
 from ukemi.supervisor.policy_file import parse_policy
@@ -166,6 +167,16 @@ def test_the_readme_tells_every_promise() -> None:
     assert [row[0] for row in rows] == [f"P{number}" for number in range(1, 12)]
     for _, _, today, tests in rows:
         assert ("Not yet" in today) != ("](tests/" in tests)
+
+
+EVENT_ROW = re.compile(r"^\| ((?:`\w+\.\w+`(?:, )?)+) \|", re.MULTILINE)
+
+
+def test_the_guide_tells_every_event_once() -> None:
+    rows = EVENT_ROW.findall(GUIDE.read_text("utf-8"))
+    told = [name for row in rows for name in re.findall(r"`([\w.]+)`", row)]
+    events = [each.__struct_config__.tag for each in get_args(Event)]
+    assert sorted(told) == sorted(events)
 
 
 def test_the_danger_section_shown_is_read_and_names_every_category() -> None:
