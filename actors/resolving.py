@@ -11,7 +11,7 @@ from .session_answers import CANCEL, GO_ON, RETRY, check_session, is_about_sessi
 from .state import SessionState
 from .toolbox import Toolbox, marks_in
 from .undo_answers import COMPENSATE, COMPENSATED, is_about_undo, undo_answered, undo_meant
-from .wording import encodable
+from .wording import encodable, sentence
 
 OPTIONS: dict[str, CallState | None] = {
     RETRY: None,
@@ -136,7 +136,7 @@ def _allow(
 def said_of(late: Late, tool: str) -> str:
     """Return what the model is told."""
     name = f"Call {late.n}.{late.index} {tool}"
-    more = f": {late.content}" if late.content else "."
+    more = sentence(f": {late.content}" if late.content else "")
     match late.state:
         case "succeeded":
             return f"{name} did take effect, a person has found{more} Do not repeat it."

@@ -32,6 +32,16 @@ INTERRUPTED_SAFE = (
 )
 
 
+_CLOSING = "\"')]\u201d\u2019\u300d"
+_STOPS = (".", "!", "?", "\u2026", "\u3002", "\uff01", "\uff1f")
+
+
+def sentence(text: str) -> str:
+    """Return a text with the stop that ends a sentence, so that another can follow."""
+    text = text.rstrip()
+    return text if text.rstrip(_CLOSING).endswith(_STOPS) else f"{text}."
+
+
 def not_started(why: str) -> str:
     """Return the result of a call whose body did not run."""
     return f"not started: {why}"

@@ -8,7 +8,7 @@ from msgspec import Struct
 from ukemi import ErrorClass, Failure
 from ukemi.actors.scrub import scrub
 from ukemi.actors.secrets import Mask
-from ukemi.actors.wording import MESSAGE_MAX, cleaned, clipped, failed, retried
+from ukemi.actors.wording import MESSAGE_MAX, cleaned, clipped, failed, retried, sentence
 from ukemi.supervisor.decide import (
     Conclude,
     Correct,
@@ -190,3 +190,20 @@ def test_a_failure_is_cleaned_of_both_kinds() -> None:
     shown = cleaned(failure, Mask(["known-secret"]))
     assert shown.message == "*** at ?key=***"
     assert shown.traceback == "Bearer ***"
+
+
+@pytest.mark.parametrize(
+    ("text", "ended"),
+    [
+        ("found in the list", "found in the list."),
+        ("found in the list.", "found in the list."),
+        ("found in the list\n", "found in the list."),
+        ('it says "sent."', 'it says "sent."'),
+        ('{"number": 7}', '{"number": 7}.'),
+        ("was it sent?", "was it sent?"),
+        ("\u5df2\u53d1\u9001\u3002", "\u5df2\u53d1\u9001\u3002"),
+        ("", "."),
+    ],
+)
+def test_what_another_sentence_follows_ends_with_a_stop(text: str, ended: str) -> None:
+    assert sentence(text) == ended
