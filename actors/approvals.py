@@ -148,8 +148,10 @@ def request_named(name: str) -> tuple[str, CallId | None, int]:
     """Return session, call and number that a name means; a session's id alone: its only request.
 
     Raises:
-        UsageError: it is empty.
+        UsageError: it is empty, or no text.
     """
+    if not isinstance(name, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise UsageError(f"request={name!r} is no request: give one, or its name, as SESSION:2.0")
     found = _REQUEST.fullmatch(name)
     if found is not None:
         call = int(found["n"]), int(found["index"])

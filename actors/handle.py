@@ -167,6 +167,7 @@ class SessionHandle:
 
         Raises:
             CheckpointUnknown: there is no such counter, or it is no longer kept.
+            UsageError: it is no whole number.
         """
         stored = await self._upto(counter)
         if counter is None:
@@ -179,6 +180,7 @@ class SessionHandle:
         Raises:
             CheckpointUnknown: there is no such counter, or it is no longer kept.
             BlobUnknown: retention has freed the text.
+            UsageError: it is no whole number, or no result was stored with it.
         """
         stored = await self._upto(counter)
         for entry in entries_of(stored):
@@ -189,7 +191,13 @@ class SessionHandle:
         raise UsageError(f"session {self.id} has no result at checkpoint {counter}")
 
     async def _upto(self, counter: int | None) -> StoredSession:
-        """Load the rows up to a checkpoint, or more of them."""
+        """Load the rows up to a checkpoint, or more of them.
+
+        Raises:
+            UsageError: it is no whole number.
+        """
+        if counter is not None and type(counter) is not int:
+            raise UsageError(f"counter={counter!r} is no checkpoint: give its whole number")
         try:
             return await self._store.load(self.id, upto=counter)
         except CheckpointUnknown:

@@ -487,6 +487,25 @@ async def test_resuming_what_has_ended_says_what_to_do_instead() -> None:
         says_it(raised.value, "s-1", "completed", "message")
 
 
+@pytest.mark.parametrize("value", ["0", True, 1.0], ids=repr)
+async def test_a_counter_that_is_no_whole_number_is_named(value: Any) -> None:
+    async with Runtime("memory:", agents=[agent(["done"])]) as runtime:
+        session = await runtime.start("agent", "go")
+        await ended(runtime, session.id, 20.0)
+        for look in (session.checkpoint, session.result_text):
+            with pytest.raises(UsageError) as raised:
+                await look(value)
+            says_it(raised.value, "counter", repr(value))
+
+
+@pytest.mark.parametrize("value", [None, 7, b"s-1:2.0", ("s-1", 2, 0)], ids=repr)
+async def test_a_request_that_is_none_is_named(value: Any) -> None:
+    async with Runtime("memory:") as runtime:
+        with pytest.raises(UsageError) as raised:
+            await runtime.decide(value, "approve")
+        says_it(raised.value, "request", repr(value))
+
+
 async def test_a_parent_that_is_not_active_is_named() -> None:
     async with Runtime("memory:", agents=[agent(["done"])]) as runtime:
         with pytest.raises(UsageError, match="'nobody'"):
