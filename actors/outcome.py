@@ -34,7 +34,8 @@ EffectStanding = Literal[
 
 UndoneVerdict = Literal["nothing to undo", "all", "some", "none"]
 """How much of what a session did is undone. ``all`` leaves nothing in effect, not even what its tool
-keeps; ``nothing to undo``: it has done nothing, or nothing but what its tools keep."""
+keeps; ``nothing to undo``: it is not known to have done anything but what its tools keep. Calls in
+doubt do not count: whether they did something is a question of its own."""
 
 
 class EffectEnd(Struct, frozen=True, kw_only=True, omit_defaults=True):
