@@ -45,6 +45,7 @@ class EffectRecord(Struct, kw_only=True, omit_defaults=True):
             ``again`` for a run that a person allowed, ``person``.
         who: the person's name, where one decided.
         probed: what the probe said last.
+        undo: what became of its undoing last, as in `Undone`; ``abandoned`` stands as succeeded.
     """
 
     n: int
@@ -167,6 +168,8 @@ class _Reader:
                 if entry.state != "again":
                     known.state = LEDGER_STATES[entry.state]
                 known.undo = entry.state
+                if entry.by:
+                    known.by, known.who = entry.by, self._who
 
     def _late(self, known: EffectRecord, entry: Late) -> None:
         if known.state in ("running", "in_doubt"):

@@ -36,7 +36,9 @@ AGAIN = "again"
 BODY = ""
 """Who answered, where the body itself came back."""
 
-EffectState = Literal["succeeded", "compensated", "compensation_failed", "rolled_back"]
+EffectState = Literal[
+    "succeeded", "compensated", "compensation_failed", "compensation_in_doubt", "rolled_back"
+]
 """What became of an effect; ``succeeded``: it stands."""
 
 

@@ -317,7 +317,7 @@ def effects_since(
     found = [
         _effect(call, effect.tool, since, marks(effect.tool), mode)
         for call, effect in state.effects.items()
-        if at.get(call, 0) > to and effect.state in ("succeeded", "compensation_failed")
+        if at.get(call, 0) > to and effect.state not in ("compensated", "rolled_back")
     ]
     doubts = [
         RollbackEffect(n=n, index=index, tool=entry.tool, way="in doubt")

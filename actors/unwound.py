@@ -12,7 +12,7 @@ LEDGER_STATES: dict[UndoState, EffectState] = {
     "rolled_back": "rolled_back",
     "not_rolled_back": "succeeded",
     "failed": "compensation_failed",
-    "in_doubt": "compensation_failed",
+    "in_doubt": "compensation_in_doubt",
     "abandoned": "succeeded",
 }
 """How the ledger says it; while another attempt follows, the effect stands as it stood."""

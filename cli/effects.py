@@ -26,7 +26,11 @@ COLOURS: dict[str, Colour] = {
     "denied": "yellow",
     "compensated": "green",
     "compensation_failed": "red",
+    "compensation_in_doubt": "yellow",
 }
+
+UNSETTLED = ("running", "in_doubt", "compensation_in_doubt")
+"""States of which nobody has said anything yet."""
 
 SAYS = {
     "": "its body",
@@ -77,7 +81,7 @@ def effect_row(effect: EffectRecord) -> list[Cell]:
         else "",
     ]
     stands = ", ".join([words, *filter(None, marks)])
-    says = SAYS.get(effect.by, effect.by) if effect.state not in ("running", "in_doubt") else ""
+    says = "" if effect.state in UNSETTLED else SAYS.get(effect.by, effect.by)
     if effect.who:
         says = f"{says} ({effect.who})"
     return [

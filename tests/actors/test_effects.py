@@ -116,6 +116,38 @@ CASES = [
         "compensation_failed",
         content="it succeeded",
     ),
+    Case(
+        "its compensation is in doubt",
+        [resulted("succeeded"), Undone(2, 0, "in_doubt", "no answer")],
+        "compensation_in_doubt",
+        content="it succeeded",
+    ),
+    Case(
+        "a person has found it compensated",
+        [
+            resulted("succeeded"),
+            Undone(2, 0, "in_doubt", "no answer"),
+            person("compensated"),
+            Undone(2, 0, "compensated", "seen", by="person"),
+        ],
+        "compensated",
+        "person",
+        "ann",
+        content="it succeeded",
+    ),
+    Case(
+        "a person leaves it in effect",
+        [
+            resulted("succeeded"),
+            Undone(2, 0, "failed", "gateway down"),
+            person("abandon"),
+            Undone(2, 0, "abandoned", by="person"),
+        ],
+        "succeeded",
+        "person",
+        "ann",
+        content="it succeeded",
+    ),
 ]
 
 

@@ -8,14 +8,19 @@ import anyio
 import pytest
 from sessions import opened, put_history
 
+from ukemi.actors.effects import records_of
+from ukemi.cli.effects import effect_row
+from ukemi.stores.decisions import Resolve
 from ukemi.stores.records import (
     Answered,
+    Decided,
     Intended,
     JournalEntry,
     Probed,
     Resulted,
     Said,
     ToolCall,
+    Undone,
 )
 from ukemi.stores.sqlite import SqliteStore
 
@@ -73,3 +78,17 @@ def test_a_session_without_effects_says_so(ukemi: Ukemi, session: str) -> None:
     ran = ukemi("show", "none", "--effects")
     assert (ran.status, ran.out) == (0, "no effects\n")
     assert ukemi("show", "none", "--effects", "--json").data == []
+
+
+def test_a_compensation_in_doubt_is_not_one_that_failed_and_who_settles_it_is_named() -> None:
+    doubted = [each for row in HISTORY[:3] for each in row]
+    doubted = [*doubted, Undone(2, 0, "in_doubt", "no answer")]
+    said = Decided("call 2.0#1", Resolve("compensated", (2, 0)), 5, "ann")
+    settled = [*doubted, said, Undone(2, 0, "compensated", by="person")]
+    for entries, state, says in (
+        (doubted, "compensation in doubt, replayed", ""),
+        (settled, "compensated, replayed", "a person (ann)"),
+    ):
+        (record,) = records_of(entries)
+        cells = [each.text for each in effect_row(record)]
+        assert (cells[2], cells[4]) == (state, says)
