@@ -3,12 +3,14 @@
 A worker process runs one session that repairs a Python project and a dozen that order goods from a
 service in this process. Once enough checkpoints are acknowledged and orders are in flight, it gets
 SIGKILL. A second worker goes on, and a few more sessions order what the service answers wrongly, or
-not at all; a person in this process is asked where nothing else can tell. Then what was acknowledged
-is compared with what is stored, the shop's book with what was ordered, each failure with the class
+not at all; a person in this process is asked where nothing else can tell, and before a large order.
+One session's file is rejected by a check, another's answer by the audit. Then what was acknowledged is
+compared with what is stored, the shop's book with what was ordered, each failure with the class
 it should get, each doubt with how it was settled, and the project's tests are run.
 
 Files, each using only those before it: demo_project_copy, demo_service · demo_agents · demo_faults,
-demo_errands · demo_failures, demo_effects, demo_person, demo_worker · demo_checks · demo.
+demo_errands, demo_watched · demo_failures, demo_effects, demo_stops, demo_person, demo_worker ·
+demo_checks · demo.
 """
 
 import os
@@ -28,6 +30,9 @@ from anyio.streams.text import TextReceiveStream
 from msgspec import Struct
 
 from ..actors.events import (
+    ApprovalRequested,
+    AuditMismatch,
+    ChangeDecided,
     Event,
     RetryScheduled,
     SessionCompleted,
@@ -44,8 +49,10 @@ from .demo_errands import ERRANDS, KILLED
 from .demo_failures import all_met, failures_table
 from .demo_faults import MEETINGS
 from .demo_person import Person
-from .demo_project_copy import copy_project, restore_tests, run_project_tests
+from .demo_project_copy import copy_project, is_as_copied, restore_tests, run_project_tests
 from .demo_service import OrderBook, order_service
+from .demo_stops import all_stops, stops_table
+from .demo_watched import WATCHED
 from .demo_worker import Plan, plan_path
 from .errors import DONE, NOT_DONE, CannotRead, ExitStatus
 from .listing import sessions_table
@@ -71,7 +78,15 @@ KEYS: Mapping[str, tuple[str, ...]] = {
 }
 """Where the providers' SDKs look for their keys."""
 
-SHOWN = SessionCompleted | SessionHandedOver | SessionResumed | RetryScheduled
+SHOWN = (
+    SessionCompleted
+    | SessionHandedOver
+    | SessionResumed
+    | RetryScheduled
+    | ApprovalRequested
+    | ChangeDecided
+    | AuditMismatch
+)
 
 
 class DemoRequest(Struct, frozen=True, kw_only=True):
@@ -92,6 +107,7 @@ async def demo(out: Output, request: DemoRequest) -> ExitStatus:
             store=request.store or str(folder / "agents.db"),
             service=service,
             workspace=str(folder / "project"),
+            copy=str(folder / "copy"),
             acknowledged=str(folder / "acknowledged.txt"),
             model=request.model,
         )
@@ -149,6 +165,7 @@ class _Play:
     async def whole(self, seconds: float) -> Report:
         """Play all acts within so many seconds; what was not reached fails its check."""
         copy_project(Path(self._plan.workspace))
+        copy_project(Path(self._plan.copy))
         await anyio.Path(plan_path(self._folder)).write_bytes(msgspec.json.encode(self._plan))
         before = await run_project_tests(self._plan.workspace)
         self._say(f"the project's tests before: {before.last_line}")
@@ -213,6 +230,7 @@ class _Play:
             count = plural(len(self.checks.unfinished), "session")
             faults = plural(len(MEETINGS) + len(ERRANDS) - 1, "fault")
             self._say(f"worker 2 (process {process.pid}) goes on with {count}, and meets {faults}")
+            self._say(f"{plural(len(WATCHED), 'session')} more will have to be stopped")
             if await process.wait() != 0:
                 await self._say_why(process, 2)
 
@@ -228,10 +246,12 @@ class _Play:
                 self.checks.lost |= acknowledged - await stored_counters(store, acknowledged)
                 self.checks.met = await all_met(store, list(reversed(heads)))
                 self.checks.effects = await all_effects(store, list(reversed(heads)))
+                self.checks.stops = await all_stops(store, list(reversed(heads)))
         except UkemiError as error:
             self._say(f"the store cannot be read: {error}", "red")
         self.checks.heads = heads
         self.checks.bookings = self._book.bookings
+        self.checks.copy_untouched = is_as_copied(Path(self._plan.copy))
         self.checks.tests_green = tests.green
         self._show(heads, tests.last_line)
         return report_of(self.checks)
@@ -245,6 +265,8 @@ class _Play:
         write(failures_table(self.checks.met, terminal))
         write("")
         write(effects_table(self.checks.effects, self.checks.bookings, terminal))
+        write("")
+        write(stops_table(self.checks.stops, terminal))
         write("")
         write(draw_checks(self.checks, terminal))
         took = time.monotonic() - self._began
@@ -290,6 +312,8 @@ class _Play:
                 event = self._told(line)
                 if isinstance(event, SessionHandedOver) and event.outcome.reason == "in_doubt":
                     group.start_soon(self._ask, event)
+                elif isinstance(event, ApprovalRequested):
+                    group.start_soon(self._ask_before, event)
 
     def _told(self, line: str) -> Event | None:
         """Tell what a worker has told; a line it did not get to finish is passed over."""
@@ -314,6 +338,15 @@ class _Play:
                 continue
             if said is not None:
                 self._say(f"{session_id}  a person: {said}", "blue")
+
+    async def _ask_before(self, event: ApprovalRequested) -> None:
+        """Ask the person about a call that waits; the answer goes to the store."""
+        try:
+            said = await self._person.judge(event)
+        except (UkemiError, ShopError, OSError) as error:
+            self._say(f"{event.session_id}: the person could not answer: {error}", "red")
+        else:
+            self._say(f"{event.session_id}  a person: {said}", "blue")
 
     def _say(self, text: str, colour: Colour = "bold") -> None:
         self._progress.line(text, colour)

@@ -134,7 +134,7 @@ def order_tools(service: str) -> tuple[AnyTool, AnyTool, AnyTool]:
     @tool(effect="read", upstream="shop", timeout_s=HTTP_S_MAX)
     def stock(sku: str) -> int:
         """Units of an article in stock."""
-        return int(ask_shop(service, "GET", f"/stock/{quote(sku)}")["units"])
+        return stock_of(service, sku)
 
     @tool(effect="write", accepts_key=True, danger="money", upstream="shop", timeout_s=HTTP_S_MAX)
     def place_order(order: str, sku: str, units: int, *, key: str) -> str:
@@ -162,6 +162,11 @@ def post_order(
     body = {"order": order, "sku": sku, "units": units}
     answer = ask_shop(service, "POST", "/orders", body, key, patience_s=patience_s)
     return str(answer["number"])
+
+
+def stock_of(service: str, sku: str) -> int:
+    """Return how many units of an article the shop has."""
+    return int(ask_shop(service, "GET", f"/stock/{quote(sku)}")["units"])
 
 
 def cancel_at_shop(service: str, number: str) -> None:

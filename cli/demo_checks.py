@@ -18,6 +18,14 @@ from .demo_errands import ERRANDS, cancelled_orders, errand_orders
 from .demo_failures import Met, class_counts, not_as_expected, unknown_retried
 from .demo_faults import MEETINGS, fault_orders
 from .demo_service import Booking
+from .demo_stops import (
+    Stop,
+    approved_as_expected,
+    caught_as_expected,
+    count_of,
+    rejected_as_expected,
+)
+from .demo_watched import WATCHED, watched_orders
 from .terminal import Colour, Terminal, plural
 
 Acknowledged = tuple[str, int]
@@ -41,6 +49,8 @@ class Checks(Struct, kw_only=True):
     bookings: list[Booking] = []
     met: list[Met] = []
     effects: list[Effect] = []
+    stops: list[Stop] = []
+    copy_untouched: bool = False
     tests_green: bool = False
 
     @property
@@ -55,7 +65,7 @@ class Checks(Struct, kw_only=True):
 
     @property
     def sessions(self) -> int:
-        return 1 + len(order_session_ids()) + len(MEETINGS) + len(ERRANDS)
+        return 1 + len(order_session_ids()) + len(MEETINGS) + len(ERRANDS) + len(WATCHED)
 
     @property
     def to_complete(self) -> int:
@@ -115,18 +125,22 @@ class Report(Struct, frozen=True, kw_only=True):
     unknown_retried: int
     in_doubt_asked: int
     compensated: int
+    approvals: int
+    staged_rejected: int
+    false_claims_caught: int
 
 
 def _to_hand_over() -> set[str]:
     """Return the sessions that meet what only a person can mend."""
     refused = {each.session for each in MEETINGS if not each.overcome}
-    return refused | {each.session for each in ERRANDS if each.compensated}
+    caught = {each.session for each in WATCHED if not each.completes}
+    return refused | caught | {each.session for each in ERRANDS if each.compensated}
 
 
 def expected_orders() -> list[str]:
     """Return the names of all orders that should stand in the shop's book in the end."""
     ordered = [name for session in order_session_ids() for name, _, _ in orders_of(session)]
-    return ordered + fault_orders() + errand_orders()
+    return ordered + fault_orders() + errand_orders() + watched_orders()
 
 
 def report_of(checks: Checks) -> Report:
@@ -144,6 +158,9 @@ def report_of(checks: Checks) -> Report:
         unknown_retried=unknown_retried(checks.met),
         in_doubt_asked=in_doubt_asked(checks.effects),
         compensated=compensated(checks.effects),
+        approvals=count_of(checks.stops, "approval"),
+        staged_rejected=count_of(checks.stops, "staged"),
+        false_claims_caught=count_of(checks.stops, "claim"),
     )
 
 
@@ -168,6 +185,7 @@ def lines_of(checks: Checks) -> list[tuple[bool, str]]:
         (checks.orders_once, booked + (f"; not so: {', '.join(wrong)}" if wrong else "")),
         _doubts_line(checks),
         _undone_line(checks),
+        *_stops_lines(checks),
         (checks.tests_green, f"the project's tests are {'green' if checks.tests_green else 'red'}"),
     ]
 
@@ -191,6 +209,26 @@ def _undone_line(checks: Checks) -> tuple[bool, str]:
     undone = plural(compensated(checks.effects), "effect")
     cancelled = sum(each.cancelled for each in checks.bookings)
     return checks.undone_once, f"compensated: {undone}; cancelled at the shop: {cancelled}"
+
+
+def _stops_lines(checks: Checks) -> list[tuple[bool, str]]:
+    stops = checks.stops
+    decided = plural(count_of(stops, "approval"), "call")
+    rejected = plural(count_of(stops, "staged"), "staged change")
+    files = "untouched" if checks.copy_untouched else "changed all the same"
+    caught = plural(count_of(stops, "claim"), "false answer")
+    accepted = sum(each.kind == "claim" and each.status == "completed" for each in stops)
+    return [
+        (
+            approved_as_expected(stops),
+            f"asked about before they ran: {decided}, decided by a person",
+        ),
+        (
+            rejected_as_expected(stops) and checks.copy_untouched,
+            f"rejected by a check: {rejected}; the files are {files}",
+        ),
+        (caught_as_expected(stops), f"caught by the audit: {caught}; accepted later: {accepted}"),
+    ]
 
 
 def _wrong_orders(bookings: list[Booking]) -> list[str]:

@@ -1,4 +1,4 @@
-"""The person of the demo: looks into the shop's book, and answers what is in doubt with `ukemi resolve`."""
+"""The person of the demo: answers what is in doubt as `ukemi resolve` does, and requests as `ukemi approve`."""
 
 from io import StringIO
 
@@ -6,9 +6,12 @@ import anyio.to_thread
 import msgspec
 from msgspec import Struct
 
+from ..actors.events import ApprovalRequested
 from ..actors.outcome import DoubtfulCall
-from ..stores.decisions import Resolve
-from .demo_agents import numbers_of, post_order
+from ..stores.decisions import Decide, Resolve
+from .approvals import Answer
+from .approvals import answer as give
+from .demo_agents import numbers_of, post_order, stock_of
 from .output import Output
 from .resolve import ResolveRequest, resolve
 
@@ -42,6 +45,28 @@ class Person(Struct):
         request = ResolveRequest(session_id=session_id, said=said, by=PERSON, store=self.store)
         await resolve(Output(StringIO(), StringIO()), request)
         return text
+
+    async def judge(self, asked: ApprovalRequested) -> str:
+        """Decide whether a call may run, and give that to the store. Returns what was decided.
+
+        Raises:
+            UkemiError: the store does not take the answer.
+            OSError, ShopError: the shop cannot be asked.
+        """
+        said, text = await anyio.to_thread.run_sync(look_at, self.service, asked)
+        given = Answer(request=asked.request, decision=said, by=PERSON, store=self.store)
+        await give(Output(StringIO(), StringIO()), given)
+        return text
+
+
+def look_at(service: str, asked: ApprovalRequested) -> tuple[Decide, str]:
+    """Do what a person does who is asked about an order: approve what the shop can deliver."""
+    wanted = msgspec.json.decode(asked.arguments)
+    there = stock_of(service, str(wanted["sku"]))
+    what = f"{wanted['order']}: {wanted['units']} x {wanted['sku']}, {there} in stock"
+    if there >= wanted["units"]:
+        return Decide("approve"), f"approved {what}"
+    return Decide("deny", result=f"only {there} in stock"), f"denied {what}"
 
 
 def look_into(service: str, doubt: DoubtfulCall) -> str:

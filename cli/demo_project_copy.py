@@ -53,6 +53,19 @@ def restore_tests(workspace: Path) -> None:
     shutil.copytree(SOURCE / "tests", workspace / "tests", ignore=ignored)
 
 
+def is_as_copied(workspace: Path) -> bool:
+    """Tell whether a copy of the project has the files it was made with, and no others."""
+    return _contents(workspace) == _contents(SOURCE)
+
+
+def _contents(folder: Path) -> dict[str, bytes]:
+    return {
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in folder.rglob("*")
+        if path.is_file() and path.parent.name != "__pycache__"
+    }
+
+
 async def run_project_tests(workspace: str) -> TestRun:
     """Run the project's tests in a process of their own."""
     finished = await run_group(

@@ -18,7 +18,7 @@ from ..actors.handle import SessionHandle
 from ..actors.outcome import Completed, HandedOver, Outcome
 from ..actors.runtime import Runtime
 from ..stores.base import SessionExists
-from ..supervisor.danger_policy import DangerPolicy
+from ..supervisor.danger_policy import DangerPolicy, DangerRule
 from ..supervisor.policy import Policy, RetryPolicy
 from ..supervisor.risks import DangerCategories
 from .demo_agents import (
@@ -30,6 +30,7 @@ from .demo_agents import (
 )
 from .demo_errands import ERRANDS, make_runners
 from .demo_faults import MEETINGS, fault_task, make_clerk
+from .demo_watched import LARGE_TOOL, UNITS_UNASKED_MAX, WATCHED, make_watched
 from .errors import DONE, NOT_DONE, CannotRead, ExitStatus
 
 REPAIR_SESSION = "repair"
@@ -40,8 +41,11 @@ ANSWER_POLL_S = 0.1
 
 POLICY = Policy(
     transient=RetryPolicy(delay_s_first=0.1, delay_s_max=2.0),
-    # Nobody sits in front of the demo to approve its orders.
-    danger=DangerPolicy(categories=DangerCategories(money="allow")),
+    # Nobody sits in front of the demo to approve its orders, but for a large one.
+    danger=DangerPolicy(
+        categories=DangerCategories(money="allow"),
+        rules=(DangerRule(tool=LARGE_TOOL, when={"units": f"> {UNITS_UNASKED_MAX}"}, then="ask"),),
+    ),
 )
 
 
@@ -51,6 +55,7 @@ class Plan(Struct, frozen=True, kw_only=True):
     store: str
     service: str
     workspace: str
+    copy: str
     acknowledged: str
     model: str | None = None
     faults: bool = False
@@ -86,10 +91,11 @@ class _Worker:
             *make_agents(self._plan.service, self._plan.model),
             make_clerk(self._plan.service),
             *make_runners(self._plan.service),
+            *make_watched(self._plan.service),
         ]
         async with Runtime(self._plan.store, agents=agents, policy=POLICY) as runtime:
             assigned = [*_assignments(), *_errands(killed=True)]
-            later = [*_errands(killed=False), *_faults()] if self._plan.faults else []
+            later = [*_errands(killed=False), *_faults(), *_watched()] if self._plan.faults else []
             handles = [await self._session(runtime, *each) for each in assigned]
             others = [await self._session(runtime, *each) for each in later]
             async with anyio.create_task_group() as group:
@@ -110,10 +116,14 @@ class _Worker:
         """Start a session, or find the one that an earlier worker has started."""
         try:
             return await runtime.start(
-                agent, task, session_id=session_id, working_directory=self._plan.workspace
+                agent, task, session_id=session_id, working_directory=self._place(session_id)
             )
         except SessionExists:
             return runtime.session(session_id)
+
+    def _place(self, session_id: str) -> str:
+        on_copy = any(each.on_copy for each in WATCHED if each.session == session_id)
+        return self._plan.copy if on_copy else self._plan.workspace
 
     async def _follow(self, runtime: Runtime, handle: SessionHandle, must_complete: bool) -> None:
         """See a session to its end; what is in doubt waits for a person's answer from elsewhere."""
@@ -156,6 +166,11 @@ def _errands(*, killed: bool) -> list[tuple[str, str, str]]:
 def _faults() -> list[tuple[str, str, str]]:
     """Return the sessions that meet a fault: name, agent, task."""
     return [(each.session, "clerk", fault_task(each)) for each in MEETINGS]
+
+
+def _watched() -> list[tuple[str, str, str]]:
+    """Return the sessions that somebody has to stop: name, agent, task."""
+    return [(each.session, each.session, each.task) for each in WATCHED]
 
 
 async def _answered(runtime: Runtime, session_id: str, outcome: HandedOver) -> None:

@@ -11,6 +11,8 @@ import pytest
 
 from ukemi.cli.demo_errands import ERRANDS
 from ukemi.cli.demo_faults import MEETINGS
+from ukemi.cli.demo_person import PERSON
+from ukemi.cli.demo_watched import LARGE, LEAKING, LYING
 
 BOUND_S = 60.0
 KEYS = [
@@ -26,6 +28,9 @@ KEYS = [
     "unknown_retried",
     "in_doubt_asked",
     "compensated",
+    "approvals",
+    "staged_rejected",
+    "false_claims_caught",
 ]
 
 
@@ -54,14 +59,17 @@ def test_the_demo_holds_its_promises_within_a_minute(tmp_path: Path) -> None:
     assert 2 <= report.pop("in_doubt_asked") <= 2 + 8
     failures = report.pop("failures")
     assert report == {
-        "sessions": 25,
-        "completed": 20,
+        "sessions": 28,
+        "completed": 22,
         "checkpoints_lost": 0,
-        "orders_expected": 31,
-        "orders_booked": 31,
+        "orders_expected": 32,
+        "orders_booked": 32,
         "tests_green": True,
         "unknown_retried": 0,
         "compensated": 1,
+        "approvals": 1,
+        "staged_rejected": 1,
+        "false_claims_caught": 2,
     }
     assert set(failures) == {each.error_class.value for each in MEETINGS}
     assert failures["transient"] >= 2
@@ -69,7 +77,7 @@ def test_the_demo_holds_its_promises_within_a_minute(tmp_path: Path) -> None:
     assert ended.stdout.count("\n") == 1
     assert "SIGKILL to worker 1" in ended.stderr
     kept = {path.name for path in (tmp_path / "kept").iterdir()}
-    assert {"agents.db", "project", "acknowledged.txt"} <= kept
+    assert {"agents.db", "project", "copy", "acknowledged.txt"} <= kept
     assert (tmp_path / "kept" / "worker-2.log").read_text() == ""
     assert {path.name for path in tmp_path.iterdir()} == {"kept"}
 
@@ -79,10 +87,11 @@ def test_the_demo_holds_its_promises_within_a_minute(tmp_path: Path) -> None:
 def test_the_demo_shows_people_a_table_and_its_checks_and_cleans_up(tmp_path: Path) -> None:
     ended = demo(tmp_path)
     assert ended.returncode == 0, ended.stderr
-    assert ended.stdout.count("completed  ") >= 20
-    assert [line[0] for line in ended.stdout.splitlines()[-9:-1]] == ["✓"] * 8
+    assert ended.stdout.count("completed  ") >= 22
+    assert [line[0] for line in ended.stdout.splitlines()[-12:-1]] == ["✓"] * 11
     _, _, rest = ended.stdout.partition("DIRECTIVE")
-    failures, _, effects = rest.partition("SETTLED")
+    failures, _, rest = rest.partition("SETTLED")
+    effects, _, stops = rest.partition("VERDICT")
     for meeting in MEETINGS:
         (line,) = [each for each in failures.splitlines() if each.startswith(meeting.session)]
         assert meeting.error_class.value in line
@@ -90,6 +99,12 @@ def test_the_demo_shows_people_a_table_and_its_checks_and_cleans_up(tmp_path: Pa
     for errand in ERRANDS:
         (line,) = [each for each in effects.splitlines() if each.startswith(errand.session)]
         assert line.endswith("once, cancelled" if errand.compensated else "  once")
+    for session, said in [
+        (LARGE.session, f"approved by {PERSON}"),
+        (LEAKING.session, "rejected by secrets"),
+        (LYING.session, "handed over (mismatch)"),
+    ]:
+        assert said in next(each for each in stops.splitlines() if each.startswith(session))
     assert list(tmp_path.iterdir()) == []
 
 

@@ -108,8 +108,8 @@ async def test_the_demo_holds_on_a_model_of_a_provider(tmp_path: Path, anyio_bac
     said = ended.stderr.decode()
     assert ended.returncode == 0, said
     report = json.loads(ended.stdout.splitlines()[-1])
-    assert (report["completed"], report["checkpoints_lost"]) == (20, 0)
-    assert (report["orders_booked"], report["tests_green"]) == (31, True)
+    assert (report["completed"], report["checkpoints_lost"]) == (22, 0)
+    assert (report["orders_booked"], report["tests_green"]) == (32, True)
     assert report["resumed"] >= 1
     assert {each.body["model"] for each in provider.requests} == {"played"}
     assert player.instructions == {REPAIR_INSTRUCTIONS, ORDER_INSTRUCTIONS}

@@ -57,6 +57,8 @@ from ukemi.cli.demo_service import (
     drops_the_absent,
     order_service,
 )
+from ukemi.cli.demo_stops import Stop, StopKind
+from ukemi.cli.demo_watched import LARGE, LEAKING, LYING, WATCHED, Watched
 from ukemi.cli.terminal import Terminal
 from ukemi.stores.base import Facts, Head
 from ukemi.stores.records import SessionStatus, ToolCall
@@ -265,6 +267,8 @@ def all_is_well() -> Checks:
         )
         for each in ERRANDS
     ]
+    for watched in WATCHED:
+        statuses[watched.session] = "completed" if watched.completes else "handed_over"
     heads = [
         Head(
             session_id=each,
@@ -286,7 +290,25 @@ def all_is_well() -> Checks:
         bookings=bookings,
         met=met,
         effects=effects,
+        stops=[
+            stop(LARGE, "approval", "approved"),
+            stop(LEAKING, "staged", "rejected"),
+            stop(LYING, "claim", "not accepted"),
+        ],
+        copy_untouched=True,
         tests_green=True,
+    )
+
+
+def stop(watched: Watched, kind: StopKind, verdict: str) -> Stop:
+    return Stop(
+        session=watched.session,
+        kind=kind,
+        what="",
+        verdict=verdict,
+        by="",
+        status="completed" if watched.completes else "handed_over",
+        reason="" if watched.completes else "mismatch",
     )
 
 
@@ -294,13 +316,13 @@ def test_when_all_is_well_every_check_holds() -> None:
     checks = all_is_well()
     assert checks.hold
     assert msgspec.to_builtins(report_of(checks)) == {
-        "sessions": 25,
-        "completed": 20,
+        "sessions": 28,
+        "completed": 22,
         "killed_at": 20,
         "resumed": 2,
         "checkpoints_lost": 0,
-        "orders_expected": 31,
-        "orders_booked": 31,
+        "orders_expected": 32,
+        "orders_booked": 32,
         "tests_green": True,
         "failures": {
             "transient": 1,
@@ -314,6 +336,9 @@ def test_when_all_is_well_every_check_holds() -> None:
         "unknown_retried": 0,
         "in_doubt_asked": 1,
         "compensated": 1,
+        "approvals": 1,
+        "staged_rejected": 1,
+        "false_claims_caught": 1,
     }
 
 
@@ -322,7 +347,7 @@ FAULTS: list[tuple[str, dict[str, object], str]] = [
     ("nothing was left to resume", {"unfinished": {}}, "0 sessions resumed"),
     ("not taken over", {"unfinished": {"repair": 2}}, "0 sessions resumed"),
     ("a checkpoint lost", {"lost": {("repair", 7)}}, "checkpoints lost: 1 (repair #7)"),
-    ("a session missing", {"heads": all_is_well().heads[1:]}, "completed: 19 of 25"),
+    ("a session missing", {"heads": all_is_well().heads[1:]}, "completed: 21 of 28"),
     ("an order missing", {"bookings": all_is_well().bookings[1:]}, "order-01a 0 times"),
     (
         "one order twice, another never",
@@ -337,7 +362,7 @@ FAULTS: list[tuple[str, dict[str, object], str]] = [
     (
         "a fault that was overcome but should not",
         {"heads": [*all_is_well().heads[:-1], all_is_well().heads[0]]},
-        "completed: 21 of 25 sessions, handed over to a person: 4",
+        "completed: 23 of 28 sessions, handed over to a person: 5",
     ),
     ("a fault that got no class", {"met": all_is_well().met[1:]}, "7 of 8 (not fault-429)"),
     (
@@ -374,6 +399,24 @@ FAULTS: list[tuple[str, dict[str, object], str]] = [
             ]
         },
         "compensated: 1 effect; cancelled at the shop: 2",
+    ),
+    ("nobody approved", {"stops": all_is_well().stops[1:]}, "asked about before they ran: 0 calls"),
+    (
+        "nothing was rejected",
+        {"stops": [all_is_well().stops[0], all_is_well().stops[2]]},
+        "rejected by a check: 0 staged changes",
+    ),
+    ("a rejected change is there", {"copy_untouched": False}, "the files are changed all the same"),
+    ("a lie that nobody caught", {"stops": all_is_well().stops[:2]}, "audit: 0 false answers"),
+    (
+        "a lie that was accepted in the end",
+        {
+            "stops": [
+                *all_is_well().stops[:2],
+                msgspec.structs.replace(all_is_well().stops[2], status="completed"),
+            ]
+        },
+        "caught by the audit: 1 false answer; accepted later: 1",
     ),
     ("red tests", {"tests_green": False}, "tests are red"),
 ]
