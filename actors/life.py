@@ -136,7 +136,7 @@ class Life:
             case AskModel():
                 trouble = self._planning.look() or await self._asking.ask()
             case RunCall():
-                trouble = await self._calling.run(step)
+                trouble = await self._run_calls(step)
             case RunAgain():
                 trouble = await self._calling.run_again(step)
             case Unwind():
@@ -175,6 +175,12 @@ class Life:
             return None
         self._raise_alert(trouble)
         return session.handed_over(trouble)
+
+    async def _run_calls(self, step: RunCall) -> Trouble | None:
+        """Run the next calls; a reason to give up that an earlier life found beside them stays the one."""
+        found = self._session.state.trouble
+        trouble = await self._calling.run(step)
+        return trouble if trouble is None or found is None else trouble_from_data(found)
 
     def _obeys(self, cut: Cut) -> bool:
         """Whether a cut ends the session now: not in the middle of what must be whole, and a spent

@@ -621,7 +621,7 @@ def next_step(state: SessionState) -> Step:
         return Unwind(state.unwound.running.outcome)
     if state.trouble is not None and not _spoken_since(state, state.trouble):
         # What a person has allowed since would have cleared it: what else may run again waits.
-        return GiveUp(state.trouble)
+        return _cut_off_beside(state) or GiveUp(state.trouble)
     if state.ledger.again:
         return _again(state, min(state.ledger.again))
     if state.stops:
@@ -656,6 +656,24 @@ def _spoken_since(state: SessionState, trouble: dict[str, Any]) -> bool:
         and not state.conversation.open
         and isinstance(state.conversation.last, UserMessage)
     )
+
+
+def _cut_off_beside(state: SessionState) -> RunCall | None:
+    """Return a call that ran beside the one that failed, and was cut off by the process's end.
+
+    Had the process lived, it would have come to its own end before the session did. Whether it may
+    run again, by its key or its probe, or is in doubt, is found out before a person is asked.
+    """
+    if not state.conversation.open:
+        return None
+    turn = state.conversation.open[0]
+    n = turn.answered.n
+    for index, result in enumerate(turn.results):
+        entry = state.ledger.open.get((n, index))
+        if result is None and entry is not None and (n, index) not in state.waits:
+            call = state.approvals.effective((n, index), turn.answered.calls[index])
+            return RunCall(n, index, call, entry, turn.answered.ledger)
+    return None
 
 
 def _again(state: SessionState, call: CallId) -> RunAgain | WaitUntil:

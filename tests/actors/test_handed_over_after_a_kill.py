@@ -65,6 +65,38 @@ async def test_a_handover_is_not_forgotten_between_its_result_and_its_end(
     assert head.status == "handed_over" and ran == ["odd"]
 
 
+async def test_a_keyed_call_that_was_cut_off_beside_it_is_no_doubt() -> None:
+    """It goes out again with its key, and the first reason stays the one that a person is told."""
+    keys = list[str]()
+
+    @tool(overlap=True)
+    async def odd() -> str:
+        raise RuntimeError("xyzzy")
+
+    @tool(overlap=True, accepts_key=True)
+    async def book(*, key: str) -> str:
+        keys.append(key)
+        await anyio.sleep(1)
+        return "booked"
+
+    of = agent([[call("odd"), call("book")], "All is well."], [odd, book])
+    first, second = store(), store()
+    async with opened(second):
+        async with Runtime(first, agents=[of]) as runtime:
+            await run_one(runtime, of, session_id="one")
+            stored = await journal(first, "one")
+        cut = next(at for at, each in enumerate(stored) if isinstance(each, Resulted))
+        kept = [each for each in stored[: cut + 1] if not isinstance(each, Opened)]
+        await put_history(second, "one", [[each] for each in kept])
+        async with Runtime(second, agents=[of]) as runtime:
+            after = await ended(runtime, "one")
+            facts = await runtime.session("one").inspect()
+    assert isinstance(after, HandedOver) and after.reason == "unknown"
+    # `odd` is not safe to repeat and raised what nobody knows; `book` has gone out twice, with one key.
+    assert [doubt.tool for doubt in facts.in_doubt] == ["odd"]
+    assert len(keys) == 2 and len(set(keys)) == 1
+
+
 async def test_who_has_spoken_since_is_heard() -> None:
     @tool
     async def odd() -> str:

@@ -136,6 +136,12 @@ CASES = [
         [*TURN, TROUBLED],
         GiveUp,
     ),
+    Case(
+        "one beside it was cut off: that comes to its end first",
+        [*TURN, Intended(2, 1, "b", "d"), TROUBLED],
+        RunCall,
+        (2, 1),
+    ),
     Case("a message after that: go on", [*TURN, TROUBLED, Said(3, "go on")], RunCall, (2, 1)),
     Case(
         "what a person allowed ends so: give up, and nothing else runs again",
