@@ -156,7 +156,7 @@ RULES = [
         agent=lambda: model(TransientError("busy")),
         runtime=[("random_source", Dying())],
         reason="restarts",
-        options=["retry", "retry", "go_on", "cancel"],
+        options=["retry", "go_on", "cancel"],
         alerts=1,
     ),
     Rule(
