@@ -23,6 +23,7 @@ from ..stores.records import (
     Probed,
     Resulted,
     RolledBack,
+    RollingBack,
     ToolCall,
     Undone,
 )
@@ -88,6 +89,8 @@ class _Reader:
         self.found: dict[CallId, EffectRecord] = {}
         self._asked: dict[CallId, ToolCall] = {}
         self._who = ""
+        self._undoes = 0
+        self._backed: dict[int, tuple[CallId, ...]] = {}
 
     def read(self, entry: JournalEntry) -> None:
         match entry:
@@ -103,16 +106,26 @@ class _Reader:
                 self._judged(entry)
             case Decided():
                 self._who = "" if entry.problem else entry.by  # what it did comes right behind it
+            case RollingBack():
+                self._undoes = entry.undoes
             case RolledBack():
-                for call in entry.undone:
-                    if call in self.found:
-                        self.found[call].state = "rolled_back"
+                self._rolled_back(entry)
             case Late() | Allowed() | Probed() | Undone():
                 known = self.found.get((entry.n, entry.index))
                 if known is not None:
                     self._settle(known, entry)
             case _:
                 pass
+
+    def _rolled_back(self, entry: RolledBack) -> None:
+        """Files are back; where the rollback takes an earlier one back, that one's effects stand again."""
+        if entry.state != "done":
+            return
+        for call in self._backed.pop(self._undoes, ()):
+            self.found[call].state = "succeeded"
+        self._backed[entry.n] = tuple(call for call in entry.undone if call in self.found)
+        for call in self._backed[entry.n]:
+            self.found[call].state = "rolled_back"
 
     def _judged(self, entry: Judged) -> None:
         """A person may have let the call run with other arguments."""

@@ -19,6 +19,8 @@ from ukemi.stores.records import (
     Late,
     Probed,
     Resulted,
+    RolledBack,
+    RollingBack,
     ToolCall,
     Undone,
 )
@@ -46,6 +48,11 @@ class Case(Struct):
     replayed: bool = False
     arguments: str = '{"x":1}'
 
+
+BACK: list[JournalEntry] = [
+    RollingBack(3, "soft", 0, 5),
+    RolledBack(3, "done", undone=((2, 0),)),
+]
 
 CASES = [
     Case("begun, and no result yet", [], "running"),
@@ -146,6 +153,29 @@ CASES = [
         "succeeded",
         "person",
         "ann",
+        content="it succeeded",
+    ),
+    Case(
+        "its files are rolled back",
+        [resulted("succeeded"), *BACK],
+        "rolled_back",
+        content="it succeeded",
+    ),
+    Case(
+        "the rollback failed",
+        [resulted("succeeded"), BACK[0], RolledBack(3, "failed", undone=((2, 0),))],
+        "succeeded",
+        content="it succeeded",
+    ),
+    Case(
+        "the rollback is taken back",
+        [
+            resulted("succeeded"),
+            *BACK,
+            RollingBack(4, "soft", 0, 6, undoes=3),
+            RolledBack(4, "done"),
+        ],
+        "succeeded",
         content="it succeeded",
     ),
 ]
