@@ -1,4 +1,7 @@
-"""When a call is made again, when not, and how often it is corrected: RA, RS, EC and CL."""
+"""When a call is made again, when not, and how often it is corrected.
+
+Field cases RA-01, RA-02, RA-03, RS-01, RS-02, RS-03, EC-01, CL-01 and CL-02.
+"""
 
 import random
 import ssl

@@ -1,4 +1,7 @@
-"""Rolling files back, as far as files go: RF-01 to RF-08, SY-02."""
+"""Rolling files back, as far as files go.
+
+Field cases RF-01, RF-02, RF-03, RF-04, RF-05, RF-06, RF-07, RF-08 and SY-02.
+"""
 
 import errno
 import os

@@ -321,8 +321,8 @@ PLACES = [
     ("a/b", Where.INSIDE, "a/b"),
     (".", Where.INSIDE, "."),
     ("a/../..", Where.OUTSIDE, ""),
-    ("/work/project/a", Where.INSIDE, "a"),
-    ("/work/project2", Where.OUTSIDE, ""),
+    ("/srv/project/a", Where.INSIDE, "a"),
+    ("/srv/project2", Where.OUTSIDE, ""),
     ("~/x", Where.OUTSIDE, ""),
     ("/tmp/x", Where.SCRATCH, ""),
     ("/tmp/../etc", Where.OUTSIDE, ""),
@@ -332,7 +332,7 @@ PLACES = [
     (UNKNOWN, Where.UNKNOWN, ""),
     (f"a/{UNKNOWN}", Where.UNKNOWN, ""),
     (f"/etc/{UNKNOWN}", Where.OUTSIDE, ""),
-    (f"/work/{UNKNOWN}", Where.UNKNOWN, ""),
+    (f"/srv/{UNKNOWN}", Where.UNKNOWN, ""),
 ]
 
 

@@ -8,7 +8,7 @@ from ukemi.supervisor.danger import Action, Verdict, judge
 from ukemi.supervisor.danger_policy import DangerPolicy
 
 DATA = Path(__file__).resolve().parent.parent / "data" / "danger"
-CWD = "/work/project"
+CWD = "/srv/project"
 
 
 def records(name: str) -> list[dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""Secrets are hidden in every spelling in which they come back."""
+"""Secrets are hidden in every spelling in which they come back (SC-02)."""
 
 import base64
 import html
