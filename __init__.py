@@ -6,11 +6,10 @@ without agents from `ukemi.supervisor`.
 """
 
 from .actors.agent import Agent
-from .actors.approvals import ApprovalRequest, RequestClosed
+from .actors.approvals.approvals import ApprovalRequest, RequestClosed
 from .actors.budget import Budget
-from .actors.context import CallContext, current
-from .actors.guard import Guarded, GuardedResult
-from .actors.guard_calls import (
+from .actors.guarding.guard import Guarded, GuardedResult
+from .actors.guarding.guard_calls import (
     CallFailed,
     CallStopped,
     Denied,
@@ -20,14 +19,15 @@ from .actors.guard_calls import (
 )
 from .actors.handle import SessionHandle
 from .actors.inspection import Checkpoint, Inspection
-from .actors.marks import NOT_DONE, NotDone, Staged
 from .actors.model import Model, ModelReply, ModelRequest, Prices
 from .actors.outcome import Completed, Dossier, HandedOver, Option, Outcome, Stopped
 from .actors.pool import RuntimeClosed
-from .actors.rollback import RollbackPreview, RollbackReport
+from .actors.rollback.rollback import RollbackPreview, RollbackReport
 from .actors.runtime import Runtime, guard
-from .actors.staging_checks import StagedChange, StagedFile
-from .actors.tools import Tool, tool
+from .actors.staging.checks import StagedChange, StagedFile
+from .actors.tooling.context import CallContext, current
+from .actors.tooling.marks import NOT_DONE, NotDone, Staged
+from .actors.tooling.tools import Tool, tool
 from .actors.workspaces import Snapshots
 from .stores.base import (
     AlreadyDecided,
@@ -42,7 +42,7 @@ from .stores.base import (
     StoreUnusable,
 )
 from .supervisor.classify import Classifier, classify, declared_failure
-from .supervisor.classify_user import read_rules
+from .supervisor.classifying.user import read_rules
 from .supervisor.errors import (
     BusinessRejected,
     ContentRefused,

@@ -4,18 +4,19 @@ Decides: what a session does next, what a call may do, how a session ends.
 Owns: the active sessions, the account book, the checkpoint actor, events.
 Never: talks to a provider itself, or writes to a store other than through the checkpoint actor.
 
-Files, each using only those before it: text, secrets, scrub, docstring · model, views · marks, arguments, schema,
-context, threads, bodies, companions, tools, toolbox, results, closing, staging_checks · budget, accounts, metering · conversation, pruning, room, ledger, unwound, effects, approvals, staged, state, summaries · outcome, options,
-dossier, dossier_markdown, dossier_file, file_changes, wording, undo_plan, undo_answers, session_answers, rollback, rolling_files, staging_files, staged_records · events, bus, upstreams, alerts, workspaces · checkpoint, teller, journal, ownership, steady · agent, work, active_time, services
-· session · ends, snapshots, resolving, parking, gate, judging, approving, summarising, pruner, preparing, probing, attempting, staging_commit, staging, executing, asking, calling, planning, compensating, unwinding · inspection · guard_calls
-· claims_words, claims_text, claims_made, claims_english, claims_chinese, claims_results, claims, claims_dates, claims_values, claims_sums, claims_sources, audit_record, audit_ledger,
-claims_given, findings, audit_files, audit_targets, audit_substitutes, audit,
-audit_sources, auditing · rolling · life · retention · pool, sessions,
-decisions, inbox, late, keeper · rollbacks, naming, portable, handle, guard, runtime.
+Files, each using only those before it (no cycles between files; a test holds that): text, secrets,
+scrub · model · tooling · budget, accounts, metering · conversation, ledger, effects, state ·
+outcome · events, bus, upstreams, alerts, workspaces · checkpoint, teller, journal, ownership,
+steady · agent, work, active_time, services · session · ends, resolving, parking, gate, preparing,
+probing, attempting, executing, asking, calling, planning · inspection · life · retention · pool,
+sessions, decisions, inbox, late, keeper · naming, portable, handle, runtime.
+
+Packages of one concern each, used along the way: tooling, pruning, approvals, staging, audit, undo,
+rollback, handover, guarding.
 """
 
 from ..stores.records import ToolCall, Usage
-from .approvals import ApprovalRequest, RequestClosed
+from .approvals.approvals import ApprovalRequest, RequestClosed
 from .events import (
     AlertRaised,
     ApprovalDecided,

@@ -7,12 +7,12 @@ from typing import Any
 
 from ..supervisor.errors import BusinessRejected, UsageError
 from .budget import Budget
-from .marks import Marks
 from .model import Model
 from .outcome import Completed, HandedOver, Outcome, Stopped
-from .staging_checks import Check, check_checks
-from .toolbox import Toolbox
-from .tools import AnyTool, tool
+from .staging.checks import Check, check_checks
+from .tooling.marks import Marks
+from .tooling.toolbox import Toolbox
+from .tooling.tools import AnyTool, tool
 
 _NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}\Z")
 

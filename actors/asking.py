@@ -19,7 +19,6 @@ from ..supervisor.decide import (
 )
 from ..supervisor.failure import MODEL_TRAITS, Failure
 from .budget import Refusal, Reservation
-from .dossier import Trouble, alert_of, over_budget
 from .events import (
     BudgetSoft,
     ModelAnswered,
@@ -29,15 +28,16 @@ from .events import (
     RetryScheduled,
 )
 from .gate import Entered, Held, enter
+from .handover.dossier import Trouble, alert_of, over_budget
+from .handover.wording import cleaned, refusal_of, refused_request, retried
 from .metering import Meter
 from .model import ModelReply, ModelRequest
 from .parking import parks
-from .pruner import Pruner
+from .pruning.pruner import Pruner
 from .replies import checked
 from .session import Session
 from .state import CONCLUDE, MODEL
 from .text import exact
-from .wording import cleaned, refusal_of, refused_request, retried
 from .work import CutOff, Superseded, Work, pause
 
 

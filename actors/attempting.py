@@ -9,14 +9,14 @@ from ..stores.records import Intended
 from ..supervisor.failure import Failure
 from .agent import subsessions
 from .budget import TOOL_CALLS, Budget, Refusal
-from .context import CallContext, calling
 from .ends import Ended, Prepared
 from .events import CallStarted
 from .ledger import CallId
 from .outcome import Outcome
+from .rollback.snapshots import Looking
 from .session import Session
-from .snapshots import Looking
-from .threads import LateOutcome
+from .tooling.context import CallContext, calling
+from .tooling.threads import LateOutcome
 from .work import Superseded, Work
 
 

@@ -11,14 +11,14 @@ import anyio
 import msgspec
 
 from ..stores.records import Noted, Requested, Resulted, ToolCall
-from .approvals import Approval
-from .approving import Approving
+from .approvals.approvals import Approval
+from .approvals.approving import Approving
 from .budget import STEPS, Refusal
 from .conversation import Turn
-from .dossier import Trouble, over_budget, trouble_to_data
 from .ends import Asked, Ended, Prepared, asked_in
 from .events import CallFinished
 from .executing import Executing
+from .handover.dossier import Trouble, over_budget, trouble_to_data
 from .journal import Acknowledgement
 from .ledger import CallId
 from .preparing import Preparing

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import cast
 
-from .tools import AnyTool
+from .tooling.tools import AnyTool
 
 
 class CannotTell(Exception):

@@ -10,7 +10,7 @@ from typing import overload
 
 from ..stores.records import Answered, Pruned, Resulted, ToolCall
 from .model import AssistantMessage, Message, NoteMessage, ToolMessage, UserMessage
-from .views import Views, empty_view
+from .pruning.views import Views, empty_view
 
 # The share of a token that one character makes, near enough for a reservation.
 TOKENS_PER_CHAR = 0.25

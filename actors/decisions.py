@@ -14,16 +14,16 @@ from ..stores.base import AlreadyDecided, Post
 from ..stores.decisions import Decide, Decision, Resolve, decode_decision, encode_decision
 from ..stores.records import Decided, JournalEntry
 from ..supervisor.errors import InvalidArgument, UsageError
-from .approvals import APPROVAL, RequestClosed, request_name
-from .approving import check_again, judged
-from .arguments import canonical_arguments
+from .approvals.approvals import APPROVAL, RequestClosed, request_name
+from .approvals.approving import check_again, judged
+from .handover.undo_answers import COMPENSATE
+from .handover.wording import encodable, when
 from .ledger import CallId
 from .resolving import check_resolve, meant, resolved
 from .secrets import Mask
 from .session import Session
 from .state import SessionState
-from .undo_answers import COMPENSATE
-from .wording import encodable, when
+from .tooling.arguments import canonical_arguments
 
 
 def as_json(args: Mapping[str, Any]) -> str:

@@ -28,7 +28,7 @@ from ..stores.records import (
     Undone,
 )
 from .ledger import PERSON, RECORD, CallId, EffectState
-from .unwound import LEDGER_STATES
+from .undo.unwound import LEDGER_STATES
 
 EffectStands = CallState | EffectState | Literal["running"]
 

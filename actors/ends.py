@@ -11,17 +11,17 @@ from ..supervisor.classify import declared_failure
 from ..supervisor.decide import Conclude, Correct, Directive, HandOver, History, decide
 from ..supervisor.errors import ErrorClass
 from ..supervisor.failure import Failure, Traits
-from .approvals import Approvals
+from .approvals.approvals import Approvals
 from .budget import INDEX, Refusal
 from .conversation import Turn
-from .dossier import Trouble, alert_of, over_budget
+from .handover.dossier import Trouble, alert_of, over_budget
+from .handover.wording import INTERRUPTED, INTERRUPTED_SAFE, cleaned, failed, not_started
 from .ledger import RECORD, Answer, CallEntry, CallId
-from .marks import Marks
 from .session import Session
-from .staged import StagedCall
+from .staging.staged import StagedCall
 from .state import CORRECTED, Wait
-from .tools import AnyTool
-from .wording import INTERRUPTED, INTERRUPTED_SAFE, cleaned, failed, not_started
+from .tooling.marks import Marks
+from .tooling.tools import AnyTool
 from .work import contained
 
 IN_DOUBT = ErrorClass.IN_DOUBT_TIMEOUT.value

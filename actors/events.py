@@ -10,7 +10,7 @@ import msgspec
 from msgspec import Struct
 
 from ..stores.records import CallState, Decided, Judged, Requested, UndoState
-from .approvals import request_name
+from .approvals.approvals import request_name
 from .outcome import Completed, HandedOver, Outcome, Stopped
 
 

@@ -12,7 +12,6 @@ from ..supervisor.failure import Failure
 from ..supervisor.policy import Policy
 from .attempting import Attempt, Attempting, Tries
 from .closing import CannotTell, resources_of
-from .dossier import Trouble
 from .ends import (
     Ended,
     Prepared,
@@ -27,15 +26,16 @@ from .ends import (
 )
 from .events import RetryScheduled
 from .gate import Entered, Held, enter
+from .handover.dossier import Trouble
+from .handover.wording import cleaned, clipped, not_started, retried
 from .ledger import PROBE
 from .parking import parks
 from .probing import Absent, Found, Probing, Unclear
-from .results import render_result
+from .rollback.snapshots import Taking
 from .session import Session
-from .snapshots import Taking
-from .staged import StagedCall
-from .staging import Staging
-from .wording import cleaned, clipped, not_started, retried
+from .staging.staged import StagedCall
+from .staging.staging import Staging
+from .tooling.results import render_result
 from .work import CutOff, Superseded, TimedOut, Work, contained, pause
 
 TIMED_OUT = "TimedOut"

@@ -12,6 +12,7 @@ from ..supervisor.errors import UsageError
 from .decisions import as_json
 from .effects import EffectRecord, records_of
 from .events import Event, ended
+from .handover.options import option_name
 from .inbox import Inbox
 from .inspection import (
     Checkpoint,
@@ -21,11 +22,10 @@ from .inspection import (
     fold,
     inspection,
 )
-from .options import option_name
 from .outcome import Option, Outcome, outcome_from_data
 from .pool import RuntimeClosed
-from .rollback import RollbackPreview, RollbackReport
-from .rollbacks import Rollbacks
+from .rollback.rollback import RollbackPreview, RollbackReport
+from .rollback.rollbacks import Rollbacks
 from .session import Session
 from .sessions import Sessions
 

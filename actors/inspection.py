@@ -13,13 +13,13 @@ from ..stores.records import (
     Spent,
     decode_row,
 )
-from .approvals import ApprovalState, request_name
-from .dossier import doubts, questions
+from .approvals.approvals import ApprovalState, request_name
 from .effects import EffectStands
+from .handover.dossier import doubts, questions
 from .model import Message
 from .outcome import DoubtfulCall, EffectEnd, Outcome, UndoneVerdict, outcome_from_data
 from .state import UNFINISHED, SessionState
-from .undo_plan import ends_of, verdict_on
+from .undo.plan import ends_of, verdict_on
 
 
 class LedgerFact(Struct, frozen=True, kw_only=True):

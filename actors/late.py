@@ -10,18 +10,18 @@ from functools import partial
 from ..stores.records import CallState, Late, Noted
 from ..supervisor import Context
 from ..supervisor.classify import classify
-from .compensating import finished, late_undone
 from .ends import declared
 from .events import CallLate
+from .handover.wording import cleaned
 from .journal import Blob
 from .ledger import CallEntry, CallId
-from .results import render_result
 from .secrets import Mask
 from .session import Session
 from .sessions import Change, Sessions
-from .threads import LateOutcome
-from .tools import AnyTool
-from .wording import cleaned
+from .tooling.results import render_result
+from .tooling.threads import LateOutcome
+from .tooling.tools import AnyTool
+from .undo.compensating import finished, late_undone
 from .work import contained
 
 

@@ -11,18 +11,18 @@ from typing import assert_never
 from ..stores.base import Fenced
 from ..stores.records import Woken
 from ..supervisor import Context, Timer
-from .approving import Approving
+from .approvals.approving import Approving
 from .asking import Asking
-from .auditing import Auditing
+from .audit.auditing import Auditing
 from .calling import Calling
-from .dossier import Trouble, concluded, trouble_from_data
 from .events import AlertRaised
-from .guard_calls import scope_rests
+from .guarding.guard_calls import scope_rests
+from .handover.dossier import Trouble, concluded, trouble_from_data
 from .model import UserMessage
 from .outcome import Completed, Outcome, Stopped, outcome_from_data
 from .parking import park, parks
 from .planning import Planning
-from .rolling import Rolling
+from .rollback.rolling import Rolling
 from .session import Session
 from .state import (
     UNFINISHED,
@@ -40,7 +40,7 @@ from .state import (
     WaitUntil,
     next_step,
 )
-from .unwinding import Unwinder
+from .undo.unwinding import Unwinder
 from .work import Cut, CutOff, Superseded, Work, pause
 
 CUT_ANSWERS_MAX = 3

@@ -8,8 +8,8 @@ long as it was meant to; over a restart, the wall clock is the only thing there 
 import msgspec
 
 from ..stores.records import Parked
-from .dossier import left_open
 from .events import SessionParked
+from .handover.dossier import left_open
 from .session import Session
 
 

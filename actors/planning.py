@@ -23,14 +23,14 @@ from ..stores.records import (
 from ..supervisor.classify import classify
 from ..supervisor.policy import PlanningPolicy
 from ..supervisor.repetition import Loop
-from .dossier import Trouble
 from .events import TrajectoryFellBack, TrajectoryRestarted
+from .handover.dossier import Trouble
+from .handover.wording import cleaned, encodable
 from .model import AssistantMessage, Message, ToolMessage, UserMessage
 from .outcome import Completed, HandedOver, Outcome, Stopped
-from .results import render_result
 from .session import Session
 from .state import POLICY, FallBack
-from .wording import cleaned, encodable
+from .tooling.results import render_result
 
 DONE_MAX = 50
 """Effects named to a model that begins again, newest kept."""

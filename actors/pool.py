@@ -29,9 +29,9 @@ from ..supervisor.errors import ErrorClass, UkemiError
 from ..supervisor.exits import ExitReason
 from ..supervisor.policy import RestartPolicy
 from .accounts import Book
-from .dossier import Trouble
-from .dossier_file import place_of, write_dossier
 from .events import AlertRaised, CallStuck, SessionRestarted
+from .handover.dossier import Trouble
+from .handover.file import place_of, write_dossier
 from .life import Life
 from .outcome import HandedOver
 from .retention import ROWS_MIN, retain

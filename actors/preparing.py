@@ -6,7 +6,7 @@ from ..stores.records import Requested, ToolCall
 from ..supervisor.errors import ErrorClass, InvalidArgument
 from ..supervisor.failure import Failure, Traits
 from ..supervisor.policy import Policy
-from .arguments import FORM, NO_DEFAULTS, digest
+from .approvals.judging import gate
 from .closing import closed_resource
 from .ends import (
     IN_DOUBT,
@@ -24,13 +24,13 @@ from .ends import (
     replayed,
     traits_of,
 )
-from .judging import gate
+from .handover.wording import not_started
 from .ledger import CallEntry, CallId
 from .session import Session
-from .staged import StagedCall
+from .staging.staged import StagedCall
 from .state import Wait
-from .tools import AnyTool
-from .wording import not_started
+from .tooling.arguments import FORM, NO_DEFAULTS, digest
+from .tooling.tools import AnyTool
 
 
 class Preparing:

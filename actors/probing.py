@@ -16,15 +16,15 @@ from ..supervisor.decide import History, Retry, decide
 from ..supervisor.errors import ErrorClass
 from ..supervisor.failure import Failure, Traits
 from .budget import TOOL_CALLS, Refusal
-from .companions import Companion, failure_told
-from .context import CallContext, calling
 from .ends import Prepared, declared
 from .events import CallProbed
 from .gate import Held, enter
-from .marks import NotDone
+from .handover.wording import cleaned, clipped
 from .session import Session
-from .tools import AnyTool
-from .wording import cleaned, clipped
+from .tooling.companions import Companion, failure_told
+from .tooling.context import CallContext, calling
+from .tooling.marks import NotDone
+from .tooling.tools import AnyTool
 from .work import CutOff, Superseded, TimedOut, Work, pause
 
 READ = Traits(safe_to_retry=True)

@@ -7,9 +7,9 @@ import msgspec
 
 from ..stores.records import ToolCall, Usage
 from ..supervisor.errors import ToolBug
+from .handover.wording import encodable, encodable_call
 from .model import Finish, ModelReply
 from .text import exact, is_hostile
-from .wording import encodable, encodable_call
 
 FINISHES = frozenset(get_args(Finish))
 _WHOLE = FINISHES - {"length"}

@@ -3,15 +3,22 @@
 from ..stores.decisions import Resolve
 from ..stores.records import Allowed, CallState, JournalEntry, Late, Noted
 from ..supervisor.errors import InvalidArgument, UsageError
-from .arguments import digest
-from .dossier import trouble_to_data
 from .ends import Ended, key_of
+from .handover.dossier import trouble_to_data
+from .handover.session_answers import (
+    CANCEL,
+    GO_ON,
+    RETRY,
+    check_session,
+    is_about_session,
+    session_answered,
+)
+from .handover.undo_answers import COMPENSATE, COMPENSATED, is_about_undo, undo_answered, undo_meant
+from .handover.wording import encodable, sentence
 from .ledger import AGAIN, PERSON, CallEntry, CallId
-from .session_answers import CANCEL, GO_ON, RETRY, check_session, is_about_session, session_answered
 from .state import SessionState
-from .toolbox import Toolbox, marks_in
-from .undo_answers import COMPENSATE, COMPENSATED, is_about_undo, undo_answered, undo_meant
-from .wording import encodable, sentence
+from .tooling.arguments import digest
+from .tooling.toolbox import Toolbox, marks_in
 
 OPTIONS: dict[str, CallState | None] = {
     RETRY: None,

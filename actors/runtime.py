@@ -42,7 +42,7 @@ from ..supervisor import (
     TreeNode,
 )
 from ..supervisor.classify import Classifier, classify
-from ..supervisor.classify_user import UserRules, read_rules
+from ..supervisor.classifying.user import UserRules, read_rules
 from ..supervisor.clock import Clock, SystemClock
 from ..supervisor.errors import ErrorClass, ToolBug, UsageError
 from ..supervisor.ids import Ids, RandomIds
@@ -51,13 +51,13 @@ from ..supervisor.policy_file import load_policy
 from .accounts import Book, BudgetActor
 from .agent import GUARD, Agent, InstalledAgent, check_fallbacks
 from .alerts import Alerts
-from .approvals import ApprovalRequest, listed, request_named
+from .approvals.approvals import ApprovalRequest, listed, request_named
 from .budget import Budget
 from .bus import log_event
 from .checkpoint import MAILBOX_MAX, CheckpointActor
 from .decisions import as_json
 from .events import AlertRaised
-from .guard import Guarded, Guards, ScopeOptions, guard_agent, scope_of
+from .guarding.guard import Guarded, Guards, ScopeOptions, guard_agent, scope_of
 from .handle import SessionHandle
 from .inbox import Inbox
 from .keeper import Keeper
@@ -73,16 +73,16 @@ from .naming import (
 from .outcome import Outcome
 from .ownership import LEASE_S, Ownership, check_lease
 from .pool import Pool
-from .rollbacks import Rollbacks
+from .rollback.rollbacks import Rollbacks
 from .secrets import Mask
 from .services import OnApproval, Services
 from .session import Session
 from .sessions import Sessions, each_head
-from .staging_checks import Check, check_checks
+from .staging.checks import Check, check_checks
 from .steady import SteadyWall
 from .teller import OnAlert, Teller
 from .text import exact
-from .threads import LateOutcome, RunningThread, Threads
+from .tooling.threads import LateOutcome, RunningThread, Threads
 from .upstreams import Upstreams
 from .workspaces import Snapshots, Workspaces, settings_of
 

@@ -7,7 +7,7 @@ paths and everything else stay readable.
 
 import re
 
-from ..supervisor.sensitive import TOKENS
+from ..supervisor.danger.sensitive import TOKENS
 
 HIDDEN = "***"
 

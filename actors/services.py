@@ -12,15 +12,15 @@ from ..supervisor.classify import Classifier
 from ..supervisor.clock import Clock
 from ..supervisor.policy import Policies
 from .alerts import Alerts
-from .approvals import ApprovalRequest
+from .approvals.approvals import ApprovalRequest
 from .budget import Budget
 from .checkpoint import CheckpointActor
 from .outcome import Outcome
 from .ownership import Ownership
 from .secrets import Mask
-from .staging_checks import Check
+from .staging.checks import Check
 from .steady import SteadyWall
-from .threads import LateOutcome, Threads
+from .tooling.threads import LateOutcome, Threads
 from .upstreams import Upstreams
 from .workspaces import Workspaces
 

@@ -27,10 +27,9 @@ from ..stores.records import (
 from ..supervisor.errors import UkemiError
 from .active_time import ActiveTime
 from .agent import InstalledAgent
-from .approvals import requests_after
+from .approvals.approvals import requests_after
 from .budget import SECONDS, Account
 from .bus import Channel
-from .dossier import Trouble, hand_over, left_open, notice_of
 from .events import (
     CheckpointStored,
     Event,
@@ -40,13 +39,14 @@ from .events import (
     decision_taken,
     ended,
 )
+from .handover.dossier import Trouble, hand_over, left_open, notice_of
 from .journal import Acknowledgement, Journal
 from .ledger import CallId
 from .outcome import Completed, HandedOver, Outcome, Stopped, outcome_to_data
 from .services import Services
 from .state import UNFINISHED, SessionState
-from .toolbox import marks_in
-from .undo_plan import ends_unbegun, outcome_with
+from .tooling.toolbox import marks_in
+from .undo.plan import ends_unbegun, outcome_with
 from .work import Cut, Work
 
 STATUS: dict[type[Outcome], SessionStatus] = {

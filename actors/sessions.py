@@ -34,6 +34,7 @@ from .accounts import NOTHING, Book
 from .agent import GUARD, InstalledAgent
 from .budget import Account, Budget, budget_from
 from .events import SessionResumed, SessionStarted, SessionWoken
+from .handover.wording import encodable
 from .inspection import entries_of, fold
 from .journal import Acknowledgement, Blob
 from .outcome import outcome_from_data
@@ -41,7 +42,6 @@ from .pool import Pool
 from .services import Services
 from .session import Session
 from .state import SessionState
-from .wording import encodable
 from .work import Cut
 
 TITLE_MAX = 80

@@ -48,12 +48,12 @@ from ..stores.records import (
 from ..supervisor.errors import ErrorClass
 from ..supervisor.repetition import Call, Trail
 from ..supervisor.repetition import Step as Repeated
-from .approvals import Approvals
+from .approvals.approvals import Approvals
 from .conversation import Conversation, Turn
 from .ledger import AGAIN, PERSON, CallEntry, CallId, Effect, Ledger
 from .model import AssistantMessage, NoteMessage, UserMessage
-from .staged import StagedCalls
-from .unwound import LEDGER_STATES, Unwound
+from .staging.staged import StagedCalls
+from .undo.unwound import LEDGER_STATES, Unwound
 
 CORRECTED = frozenset({ErrorClass.INVALID_ARGUMENT.value, ErrorClass.CONTEXT_OVERFLOW.value})
 """Classes of a tool's failures that the model amends its call for: what is wrong, or too much."""

@@ -26,8 +26,8 @@ from ..supervisor import Context
 from ..supervisor.clock import Clock
 from .checkpoint import CheckpointActor
 from .events import AlertRaised
+from .handover.wording import encodable
 from .secrets import Mask
-from .wording import encodable
 
 OnAlert = Callable[[AlertRaised], Awaitable[object]]
 """Told of each alert; what it raises means that it was not told."""

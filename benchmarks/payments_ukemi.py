@@ -9,7 +9,7 @@ import sys
 import anyio
 
 from ukemi import NOT_DONE, InDoubt, NotDone, Runtime, tool
-from ukemi.actors.tools import AnyTool
+from ukemi.actors.tooling.tools import AnyTool
 
 from .payments_bank import GO, charge, charges
 

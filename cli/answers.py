@@ -14,7 +14,7 @@ from ..actors.outcome import (
     outcome_from_data,
 )
 from ..actors.text import clean
-from ..actors.undo_plan import line_of
+from ..actors.undo.plan import line_of
 from .terminal import Colour, Terminal, one_line, rounded
 
 _COLOURS: dict[str, Colour] = {

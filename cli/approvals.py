@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from ..actors.approvals import ApprovalRequest, listed, request_named
+from ..actors.approvals.approvals import ApprovalRequest, listed, request_named
 from ..stores.base import Head, HeadQuery, PostQuery, Store
 from ..stores.decisions import Decide
 from ..supervisor.errors import UsageError

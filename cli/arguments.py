@@ -10,7 +10,7 @@ import msgspec
 from ..actors.budget import LIMITS, Budget
 from ..actors.naming import ON_FAILURE
 from ..actors.resolving import OPTIONS
-from ..actors.rollback import MODES
+from ..actors.rollback.rollback import MODES
 from ..stores.records import SessionStatus
 from ..stores.workspace.collect import GRACE_S
 from ..supervisor.errors import UsageError

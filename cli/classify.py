@@ -11,7 +11,7 @@ from typing import Any, TextIO
 import msgspec
 
 from ..supervisor.classify import Classifier
-from ..supervisor.classify_user import UserRules
+from ..supervisor.classifying.user import UserRules
 from ..supervisor.failure import Stage
 
 

@@ -13,7 +13,6 @@ from urllib.parse import quote, urlsplit
 import anyio
 
 from ..actors.agent import Agent
-from ..actors.context import current
 from ..actors.model import (
     AssistantMessage,
     Message,
@@ -23,7 +22,8 @@ from ..actors.model import (
     ToolMessage,
     UserMessage,
 )
-from ..actors.tools import AnyTool, tool
+from ..actors.tooling.context import current
+from ..actors.tooling.tools import AnyTool, tool
 from ..models import Reply, ScriptedModel, call, parse_model
 from ..stores.records import ToolCall
 from ..tools import list_files, read_file, write_file

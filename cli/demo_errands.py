@@ -8,8 +8,8 @@ one beside it is refused.
 from msgspec import Struct
 
 from ..actors.agent import Agent
-from ..actors.marks import NOT_DONE, NotDone
-from ..actors.tools import AnyTool, tool
+from ..actors.tooling.marks import NOT_DONE, NotDone
+from ..actors.tooling.tools import AnyTool, tool
 from ..models import ScriptedModel
 from .demo_agents import (
     HTTP_S_MAX,

@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from ..actors.agent import Agent
 from ..actors.model import ModelRequest, ToolMessage, UserMessage
-from ..actors.tools import AnyTool, tool
+from ..actors.tooling.tools import AnyTool, tool
 from ..models import Reply, ScriptedModel, call
 from ..supervisor.errors import ErrorClass
 from .demo_agents import HTTP_S_MAX, MODEL_DELAY_S, post_order

@@ -6,7 +6,7 @@ from typing import Literal, NamedTuple
 from msgspec import Struct
 
 from ..actors.inspection import entries_of
-from ..actors.staged_records import staged_records
+from ..actors.staging.records import staged_records
 from ..stores.base import Head, Store
 from ..stores.records import Audited, JournalEntry, Judged, Requested
 from .answers import status_colour, status_words

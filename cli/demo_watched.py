@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from ..actors.agent import Agent
 from ..actors.model import ModelRequest, ToolMessage
-from ..actors.tools import AnyTool, tool
+from ..actors.tooling.tools import AnyTool, tool
 from ..models import Reply, ScriptedModel, call
 from ..tools import write_file
 from .demo_agents import (

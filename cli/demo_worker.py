@@ -18,9 +18,9 @@ from ..actors.handle import SessionHandle
 from ..actors.outcome import Completed, HandedOver, Outcome
 from ..actors.runtime import Runtime
 from ..stores.base import SessionExists
-from ..supervisor.danger_policy import DangerPolicy, DangerRule
+from ..supervisor.danger.policy import DangerPolicy, DangerRule
+from ..supervisor.danger.risks import DangerCategories
 from ..supervisor.policy import Policy, RetryPolicy
-from ..supervisor.risks import DangerCategories
 from .demo_agents import (
     REPAIR_TASK,
     buyer_of,

@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from ..actors.wording import clipped
+from ..actors.handover.wording import clipped
 from ..supervisor.decide import Directive, HandOver, History, Prune, Retry, decide
 from ..supervisor.errors import ErrorClass
 from ..supervisor.failure import Failure, Traits

@@ -8,8 +8,8 @@ from typing import Any, cast
 import msgspec
 from msgspec import Struct
 
-from ..actors.tools import AnyTool
-from ..supervisor.danger import Action, Verdict, judge
+from ..actors.tooling.tools import AnyTool
+from ..supervisor.danger.danger import Action, Verdict, judge
 from ..supervisor.errors import UsageError
 from ..supervisor.policy import resolve
 from ..supervisor.policy_file import load_policy

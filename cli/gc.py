@@ -6,7 +6,7 @@ import anyio.to_thread
 import msgspec
 
 from ..actors.inspection import entries_of, fold
-from ..actors.rollback import needed_roots
+from ..actors.rollback.rollback import needed_roots
 from ..actors.sessions import each_head
 from ..actors.workspaces import BESIDE
 from ..stores.base import HeadQuery, Store

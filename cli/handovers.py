@@ -6,10 +6,10 @@ from typing import Any
 import msgspec
 from msgspec import Struct, structs
 
-from ..actors.dossier import doubts, questions
-from ..actors.dossier_markdown import markdown_of, questions_markdown
+from ..actors.handover.dossier import doubts, questions
+from ..actors.handover.markdown import markdown_of, questions_markdown
+from ..actors.handover.options import options_for
 from ..actors.inspection import entries_of, fold
-from ..actors.options import options_for
 from ..actors.outcome import DoubtfulCall, HandedOver, Option, outcome_from_data
 from ..actors.resolving import OPTIONS as RESOLVE
 from ..actors.state import SessionState

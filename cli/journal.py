@@ -5,8 +5,8 @@ from typing import Any, assert_never
 
 import msgspec
 
-from ..actors.findings import line_of
-from ..actors.wording import when
+from ..actors.audit.findings import line_of
+from ..actors.handover.wording import when
 from ..stores.records import (
     Allowed,
     Answered,

@@ -12,8 +12,8 @@ from types import ModuleType
 from typing import cast
 
 from ..actors.agent import Agent
-from ..actors.guard import result_type_of
-from ..actors.tools import AnyTool, Tool
+from ..actors.guarding.guard import result_type_of
+from ..actors.tooling.tools import AnyTool, Tool
 from ..models import parse_model
 from ..supervisor.errors import UsageError
 from .import_failure import import_failed

@@ -10,9 +10,9 @@ import msgspec
 from msgspec import Struct
 
 from ..actors.ends import traits_of
-from ..actors.tools import AnyTool, Tool
+from ..actors.tooling.tools import AnyTool, Tool
 from ..supervisor.classify import Classifier
-from ..supervisor.classify_user import UserRules, read_rules
+from ..supervisor.classifying.user import UserRules, read_rules
 from ..supervisor.decide import History
 from ..supervisor.errors import UsageError
 from ..supervisor.failure import MODEL_TRAITS, Failure, Stage, Traits

@@ -3,7 +3,7 @@
 import msgspec
 from msgspec import Struct
 
-from ..actors.rollback import RollbackPreview, RollbackReport
+from ..actors.rollback.rollback import RollbackPreview, RollbackReport
 from ..actors.runtime import Runtime
 from ..stores.records import RollbackMode
 from ..supervisor.errors import UsageError

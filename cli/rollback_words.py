@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from ..actors.events import SessionRolledBack
-from ..actors.rollback import RollbackPreview, RollbackReport, changed_of, left_of
+from ..actors.rollback.rollback import RollbackPreview, RollbackReport, changed_of, left_of
 from ..stores.records import PathEnd, RollbackMode, RolledBack, RollingBack
 from .terminal import Colour, plural
 

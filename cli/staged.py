@@ -6,7 +6,7 @@ from pathlib import Path
 
 import msgspec
 
-from ..actors.staged_records import StagedRecord, diff_of, staged_records
+from ..actors.staging.records import StagedRecord, diff_of, staged_records
 from ..actors.workspaces import BESIDE
 from ..stores.sqlite import SqliteStore
 from ..stores.workspace import WorkspaceFiles

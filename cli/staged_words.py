@@ -1,7 +1,7 @@
 """What is said of staged calls: entries of the journal, and events, as lines. Pure."""
 
 from ..actors.events import ChangeDecided
-from ..actors.staged_records import StagedRecord
+from ..actors.staging.records import StagedRecord
 from ..stores.records import StagedCheck, StagedPath, StagedResult
 from .terminal import Colour, one_line, plural
 

@@ -10,7 +10,7 @@ from typing import Any, Literal
 import msgspec
 from msgspec import Struct
 
-from ..actors.dossier import doubts
+from ..actors.handover.dossier import doubts
 from ..actors.inspection import fold
 from ..actors.outcome import DoubtfulCall
 from ..stores.base import Head

@@ -18,7 +18,7 @@ from ukemi import (
     tool,
 )
 from ukemi.models import Reply, ScriptedModel, call
-from ukemi.supervisor.danger_policy import DangerPolicy, DangerRule
+from ukemi.supervisor.danger.policy import DangerPolicy, DangerRule
 
 paid: list[tuple[str, int]] = []
 asked: list[ApprovalRequest] = []

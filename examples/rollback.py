@@ -13,7 +13,7 @@ import anyio
 
 from ukemi import Agent, Completed, Policy, Runtime
 from ukemi.models import ScriptedModel, call
-from ukemi.supervisor.danger_policy import DangerPolicy, DangerRule
+from ukemi.supervisor.danger.policy import DangerPolicy, DangerRule
 from ukemi.tools import shell, write_file
 
 # Nobody is there to be asked whether a file may be deleted; the rollback is the safety net.

@@ -10,15 +10,10 @@ Files, each using only those before it: errors, clock, ids · exits, refusals, s
 · loops, timers, services · child, address, blocking, context, task · events, family, restarts,
 machine · calls, handle, kernel · tuning.
 
-Of danger: hosts, sensitive, danger_paths, risks · shell_syntax, shell_words, shell_parser, shell_expand,
-shell_names · shell_calls · shell_files, shell_network, shell_code, shell_databases, shell_wrappers,
-shell_tables, shell_subcommands, shell_git, shell_packages, shell_machine · shell_risks ·
-danger_conditions, danger_policy, danger.
+Of danger: shell reads commands, danger judges calls.
 
-And those of failures: failure · overflow, policy_choices, policy, policy_file · decide, breaker, repetition · classify_values, classify_phrases,
-classify_proto, classify_evidence, classify_live · classify_tables, classify_codes, classify_vendors · classify_english_refusals, classify_english,
-classify_chinese, classify_words · classify_answers, classify_waits, classify_fields · classify_http, classify_local,
-classify_refill, classify_user · classify.
+And those of failures: failure · overflow, policy_choices, policy, policy_file · decide, breaker,
+repetition · classifying · classify.
 """
 
 from .address import Ref, Reply

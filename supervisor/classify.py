@@ -11,12 +11,12 @@ from typing import Any
 
 import msgspec
 
-from .classify_answers import is_declared, is_express, texts
-from .classify_evidence import Evidence, of_exception, of_input
-from .classify_fields import blamed_fields
-from .classify_http import answer_of, of_answer
-from .classify_live import live_record
-from .classify_local import (
+from .classifying.answers import is_declared, is_express, texts
+from .classifying.evidence import Evidence, of_exception, of_input
+from .classifying.fields import blamed_fields
+from .classifying.http import answer_of, of_answer
+from .classifying.live import live_record
+from .classifying.local import (
     of_database,
     of_grpc,
     of_mail,
@@ -25,13 +25,13 @@ from .classify_local import (
     of_process,
     of_validation,
 )
-from .classify_phrases import Verdict, parse_verdict
-from .classify_refill import refilled
-from .classify_tables import NAMES
-from .classify_user import UserRules
-from .classify_values import is_list, is_mapping, mapping
-from .classify_waits import received, stated_wait
-from .classify_words import clip, of_connection, of_words
+from .classifying.phrases import Verdict, parse_verdict
+from .classifying.refill import refilled
+from .classifying.tables import NAMES
+from .classifying.user import UserRules
+from .classifying.values import is_list, is_mapping, mapping
+from .classifying.waits import received, stated_wait
+from .classifying.words import clip, of_connection, of_words
 from .errors import GRAVEST_FIRST, ErrorClass, Failed
 from .failure import Failure, Stage, Traits
 

@@ -11,8 +11,8 @@ from typing import Any, Literal, cast
 import msgspec
 from msgspec import Struct
 
-from .danger_paths import glob_pattern
-from .danger_policy import DangerPolicy, danger_over
+from .danger.paths import glob_pattern
+from .danger.policy import DangerPolicy, danger_over
 from .errors import ErrorClass
 from .policy_choices import explain_choice
 

@@ -11,7 +11,7 @@ from typing import Any, cast
 import msgspec
 from msgspec import Struct
 
-from .danger_policy import DangerRule
+from .danger.policy import DangerRule
 from .errors import UsageError
 from .policy import OWN_SECTIONS, Policy
 from .policy_choices import explain_choice

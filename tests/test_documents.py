@@ -15,10 +15,10 @@ import pytest
 
 from ukemi import ErrorClass, Failure, Policy, Traits
 from ukemi.actors import Event
-from ukemi.supervisor.danger import Action, Verdict, judge
+from ukemi.supervisor.danger.danger import Action, Verdict, judge
+from ukemi.supervisor.danger.risks import CATEGORIES
 from ukemi.supervisor.decide import History, decide
 from ukemi.supervisor.policy_file import parse_policy
-from ukemi.supervisor.risks import CATEGORIES
 
 ROOT = Path(__file__).resolve().parent.parent
 README = ROOT / "README.md"

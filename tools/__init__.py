@@ -1,7 +1,7 @@
 """The tools that come with Ukemi: files of the working directory, and the shell.
 
 Decides how a command and a file are handled safely; owns processes and open files for one call.
-Never looks at sessions or stores: what a body may know is in `ukemi.actors.context`.
+Never looks at sessions or stores: what a body may know is in `ukemi.actors.tooling.context`.
 
 Order: places <- files; processes, places <- shell; finish.
 """

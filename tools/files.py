@@ -12,9 +12,9 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from ..actors.marks import NOT_DONE, NotDone
 from ..actors.text import decode, head_of, shorten, size
-from ..actors.tools import tool
+from ..actors.tooling.marks import NOT_DONE, NotDone
+from ..actors.tooling.tools import tool
 from ..supervisor.errors import InvalidArgument
 from .places import Place, folder_at, parts_inside, place_of, plain_errors, shown
 

@@ -1,7 +1,7 @@
 """The tool by which an agent says in a structured form what it did, before it answers."""
 
-from ..actors.claims_given import FINISH, GivenClaim
-from ..actors.tools import tool
+from ..actors.audit.claims_given import FINISH, GivenClaim
+from ..actors.tooling.tools import tool
 
 
 @tool(name=FINISH, effect="read", overlap=False)

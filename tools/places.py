@@ -11,8 +11,8 @@ from contextlib import contextmanager
 
 from msgspec import Struct
 
-from ..actors.context import current
 from ..actors.text import clean, shorten
+from ..actors.tooling.context import current
 from ..supervisor.errors import InvalidArgument, PermissionDenied, ResourceExhausted
 
 _MENDABLE = {

@@ -10,9 +10,9 @@ from typing import Annotated, Any
 import anyio
 from msgspec import Meta, Struct
 
-from ..actors.context import current
 from ..actors.text import clean, marker, shorten
-from ..actors.tools import Tool, tool
+from ..actors.tooling.context import current
+from ..actors.tooling.tools import Tool, tool
 from ..supervisor.errors import (
     InDoubtTimeout,
     InvalidArgument,

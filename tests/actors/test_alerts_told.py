@@ -23,7 +23,7 @@ from ukemi import (
     tool,
 )
 from ukemi.actors import AlertRaised
-from ukemi.actors.dossier import TELLS_ITSELF, notice_of
+from ukemi.actors.handover.dossier import TELLS_ITSELF, notice_of
 from ukemi.actors.teller import ATTEMPTS_MAX, HOOK_S_MAX, LOOK_S, OnAlert, delay_s
 from ukemi.models import call
 from ukemi.models.scripted import Script

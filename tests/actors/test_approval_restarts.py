@@ -17,7 +17,7 @@ from ukemi.models import call
 from ukemi.stores.base import Write, Written
 from ukemi.stores.memory import MemoryStore
 from ukemi.stores.records import Decided, Judged, Requested
-from ukemi.supervisor.danger_policy import DangerPolicy
+from ukemi.supervisor.danger.policy import DangerPolicy
 
 ARGS = {"to": "ann", "amount": 2}
 VERDICTS = ("approve", "edit", "deny", "expire")

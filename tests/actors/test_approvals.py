@@ -30,15 +30,15 @@ from ukemi.actors import (
     SessionParked,
     ToolMessage,
 )
-from ukemi.actors.approvals import request_name, request_named
+from ukemi.actors.approvals.approvals import request_name, request_named
 from ukemi.actors.keeper import ASK_S, TELL_EVERY_S
+from ukemi.actors.pruning.summaries import facts_of
 from ukemi.actors.state import SessionState
-from ukemi.actors.summaries import facts_of
-from ukemi.actors.tools import AnyTool
+from ukemi.actors.tooling.tools import AnyTool
 from ukemi.models import Reply, Script, call
 from ukemi.stores.memory import MemoryStore
 from ukemi.stores.records import Answered, Decided, Intended, Judged, Requested
-from ukemi.supervisor.danger_policy import DangerPolicy, DangerRule
+from ukemi.supervisor.danger.policy import DangerPolicy, DangerRule
 from ukemi.supervisor.policy import RetryPolicy
 
 PAY: list[Reply] = [call("pay", to="ann", amount=3), "Paid."]

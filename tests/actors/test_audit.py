@@ -13,14 +13,14 @@ from sessions import agent, ended, journal, opened, requests, run_one
 from statements import ListedFiles, record_of, statements
 
 from ukemi import BusinessRejected, Completed, HandedOver, InvalidArgument, Runtime, tool
-from ukemi.actors.audit import audit
-from ukemi.actors.audit_record import NoFiles, Ran, Record, ToolFacts
-from ukemi.actors.audit_sources import look_at, ran_of_journal, said_in_journal
-from ukemi.actors.claims_sources import Sources
-from ukemi.actors.claims_values import values_of
+from ukemi.actors.audit.audit import audit
+from ukemi.actors.audit.claims_sources import Sources
+from ukemi.actors.audit.claims_values import values_of
+from ukemi.actors.audit.record import NoFiles, Ran, Record, ToolFacts
+from ukemi.actors.audit.sources import look_at, ran_of_journal, said_in_journal
 from ukemi.actors.events import AlertRaised, AuditMismatch
 from ukemi.actors.model import NoteMessage
-from ukemi.actors.tools import AnyTool
+from ukemi.actors.tooling.tools import AnyTool
 from ukemi.models import Hang, Reply, call
 from ukemi.stores.memory import MemoryStore
 from ukemi.stores.records import (

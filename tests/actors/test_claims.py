@@ -3,8 +3,8 @@
 
 import pytest
 
-from ukemi.actors.claims import claims_of
-from ukemi.actors.claims_made import Claim
+from ukemi.actors.audit.claims import claims_of
+from ukemi.actors.audit.claims_made import Claim
 
 CLAIMED = [
     ("I sent the email to Ann.", "send"),

@@ -7,7 +7,7 @@ import pytest
 
 from ukemi import Agent, Budget, Dossier, Failure, HandedOver, PermissionDenied, Runtime, tool
 from ukemi.actors.budget import Account, Refusal
-from ukemi.actors.dossier import TEXT_MAX, Trouble, hand_over, over_budget
+from ukemi.actors.handover.dossier import TEXT_MAX, Trouble, hand_over, over_budget
 from ukemi.actors.state import SessionState
 from ukemi.models import ScriptedModel, call
 from ukemi.supervisor.decide import Reason

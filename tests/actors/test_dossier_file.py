@@ -11,7 +11,7 @@ from anyio import Path as AsyncPath
 from sessions import agent, run_one
 
 from ukemi import HandedOver, PermissionDenied, Policy, Runtime, StoreFailed, tool
-from ukemi.actors.dossier_file import place_of, write_dossier
+from ukemi.actors.handover.file import place_of, write_dossier
 from ukemi.actors.outcome import Dossier
 from ukemi.models import call
 from ukemi.stores.base import Append, Write, Written

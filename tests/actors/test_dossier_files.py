@@ -6,8 +6,8 @@ import pytest
 from rolled import Rig, worker
 
 from ukemi import HandedOver, PermissionDenied, current, tool
-from ukemi.actors.dossier_markdown import markdown_of
-from ukemi.actors.file_changes import changes_of
+from ukemi.actors.handover.file_changes import changes_of
+from ukemi.actors.handover.markdown import markdown_of
 from ukemi.actors.outcome import FileChange
 from ukemi.models import call
 from ukemi.stores.workspace import Touched

@@ -7,7 +7,7 @@ import msgspec
 from sessions import run_one
 
 from ukemi import Agent, Budget, HandedOver, Runtime, tool
-from ukemi.actors.dossier_markdown import markdown_of
+from ukemi.actors.handover.markdown import markdown_of
 from ukemi.models import ScriptedModel, call
 from ukemi.models.scripted import Script
 from ukemi.stores.memory import MemoryStore

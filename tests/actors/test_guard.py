@@ -35,7 +35,7 @@ from ukemi import (
 )
 from ukemi.stores.memory import MemoryStore
 from ukemi.stores.records import Answered, Intended, JournalEntry, Opened, Said, ToolCall
-from ukemi.supervisor.danger_policy import DangerPolicy, DangerRule
+from ukemi.supervisor.danger.policy import DangerPolicy, DangerRule
 
 DONE = "o-1: 100 cents"
 

@@ -40,7 +40,7 @@ from ukemi import (
 )
 from ukemi.actors.inspection import fold
 from ukemi.actors.model import AssistantMessage, ToolMessage
-from ukemi.actors.tools import AnyTool
+from ukemi.actors.tooling.tools import AnyTool
 from ukemi.models import ScriptedModel, call
 from ukemi.models.scripted import Reply
 from ukemi.stores.memory import MemoryStore

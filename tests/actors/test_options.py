@@ -24,7 +24,7 @@ from ukemi import (
     Stopped,
     tool,
 )
-from ukemi.actors.options import options_for
+from ukemi.actors.handover.options import options_for
 from ukemi.actors.outcome import Dossier, outcome_from_data, outcome_to_data
 from ukemi.actors.resolving import OPTIONS, check_resolve, meant
 from ukemi.actors.state import SessionState

@@ -21,7 +21,7 @@ from ukemi import (
     tool,
 )
 from ukemi.actors import Event, SessionParked, SessionWoken
-from ukemi.actors.tools import AnyTool
+from ukemi.actors.tooling.tools import AnyTool
 from ukemi.models import ScriptedModel, call
 from ukemi.stores.base import Head
 from ukemi.stores.memory import MemoryStore

@@ -21,7 +21,7 @@ from ukemi import (
 from ukemi.actors import NoteMessage, StepFacts, TrajectoryFellBack, TrajectoryRestarted
 from ukemi.actors.inspection import fold
 from ukemi.actors.model import Message, UserMessage
-from ukemi.actors.tools import AnyTool
+from ukemi.actors.tooling.tools import AnyTool
 from ukemi.models import ScriptedModel, call
 from ukemi.models.scripted import Reply
 from ukemi.stores.memory import MemoryStore

@@ -32,10 +32,10 @@ from ukemi.actors import ConversationPruned, NoteMessage, UserMessage
 from ukemi.actors.conversation import chars_of
 from ukemi.actors.inspection import checkpoint_at, fold
 from ukemi.actors.model import Message, ToolMessage
-from ukemi.actors.pruner import preview_prune, prune_session
-from ukemi.actors.pruning import Plan
-from ukemi.actors.summaries import HEADER, INSTRUCTIONS
-from ukemi.actors.tools import AnyTool
+from ukemi.actors.pruning.pruner import preview_prune, prune_session
+from ukemi.actors.pruning.pruning import Plan
+from ukemi.actors.pruning.summaries import HEADER, INSTRUCTIONS
+from ukemi.actors.tooling.tools import AnyTool
 from ukemi.models import ScriptedModel, call
 from ukemi.models.scripted import Hang, Reply
 from ukemi.stores.memory import MemoryStore

@@ -10,7 +10,7 @@ from sessions import assert_paired
 from ukemi.actors.conversation import chars_of
 from ukemi.actors.inspection import fold
 from ukemi.actors.model import AssistantMessage, Message, NoteMessage, ToolMessage, UserMessage
-from ukemi.actors.pruning import (
+from ukemi.actors.pruning.pruning import (
     RESULT_CHARS_MIN,
     CannotFit,
     Fits,

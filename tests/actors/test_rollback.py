@@ -5,7 +5,7 @@ from operator import attrgetter
 import pytest
 from msgspec import Struct
 
-from ukemi.actors.rollback import Since, needed_roots, note_of, root_at, windows_since
+from ukemi.actors.rollback.rollback import Since, needed_roots, note_of, root_at, windows_since
 from ukemi.stores.records import (
     Intended,
     JournalEntry,

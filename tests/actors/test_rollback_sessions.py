@@ -22,7 +22,7 @@ from ukemi import (
     tool,
 )
 from ukemi.actors import CheckpointStored, NoteMessage, SessionRolledBack, UserMessage
-from ukemi.actors.marks import Declared, settle
+from ukemi.actors.tooling.marks import Declared, settle
 from ukemi.actors.workspaces import Workspaces
 from ukemi.models import call
 from ukemi.stores.records import Intended, Resulted, RolledBack, RollingBack, Undone

@@ -2,7 +2,7 @@
 
 import pytest
 
-from ukemi.actors.room import Measured, ahead, input_max, room_for
+from ukemi.actors.pruning.room import Measured, ahead, input_max, room_for
 from ukemi.supervisor.decide import Prune
 
 # 40,000 characters of messages and 10,000 of instructions and tools make 20,000 tokens.

@@ -4,8 +4,8 @@ import pytest
 from msgspec import Struct
 
 from ukemi import StagedFile
-from ukemi.actors.rollback import needed_roots
-from ukemi.actors.staged_records import shown, staged_records
+from ukemi.actors.rollback.rollback import needed_roots
+from ukemi.actors.staging.records import shown, staged_records
 from ukemi.actors.state import SessionState
 from ukemi.stores.records import (
     Answered,

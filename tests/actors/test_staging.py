@@ -25,7 +25,7 @@ from ukemi import (
     tool,
 )
 from ukemi.actors import ChangeDecided, ToolCall, ToolMessage
-from ukemi.actors.tools import AnyTool
+from ukemi.actors.tooling.tools import AnyTool
 from ukemi.models import Reply, call
 from ukemi.stores.base import Append, Claim, Done
 from ukemi.stores.records import (
@@ -37,9 +37,9 @@ from ukemi.stores.records import (
     encode_row,
 )
 from ukemi.stores.sqlite import SqliteStore
-from ukemi.supervisor.danger_policy import DangerPolicy
+from ukemi.supervisor.danger.policy import DangerPolicy
+from ukemi.supervisor.danger.risks import CATEGORIES, DangerCategories
 from ukemi.supervisor.policy import StagingPolicy
-from ukemi.supervisor.risks import CATEGORIES, DangerCategories
 from ukemi.tools import delete_file, shell, write_file
 
 STAGED: tuple[AnyTool, ...] = (shell.staged(), write_file.staged(), delete_file.staged())

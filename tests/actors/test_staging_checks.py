@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from ukemi import StagedChange, StagedFile, UsageError
 from ukemi.actors.secrets import Mask
-from ukemi.actors.staging_checks import check_checks, judged
+from ukemi.actors.staging.checks import check_checks, judged
 from ukemi.stores.workspace import Change, Entry, File, Link
 from ukemi.stores.workspace.entries import digest_of
 from ukemi.supervisor.policy import StagingPolicy

@@ -36,7 +36,7 @@ from ukemi import (
 from ukemi.models import ScriptedModel, call
 from ukemi.models.scripted import Script
 from ukemi.stores.memory import MemoryStore
-from ukemi.supervisor.danger_policy import DangerPolicy, DangerRule
+from ukemi.supervisor.danger.policy import DangerPolicy, DangerRule
 from ukemi.supervisor.decide import Reason
 from ukemi.supervisor.policy import PlanningPolicy
 

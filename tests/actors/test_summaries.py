@@ -7,9 +7,8 @@ import pytest
 
 from ukemi.actors.conversation import Conversation
 from ukemi.actors.model import AssistantMessage, Message, NoteMessage, ToolMessage, UserMessage
-from ukemi.actors.pruning import Plan, plan_cut
-from ukemi.actors.state import SessionState
-from ukemi.actors.summaries import (
+from ukemi.actors.pruning.pruning import Plan, plan_cut
+from ukemi.actors.pruning.summaries import (
     FACTS_MAX,
     HEADER,
     LINES_MAX,
@@ -24,6 +23,7 @@ from ukemi.actors.summaries import (
     said_in,
     transcript,
 )
+from ukemi.actors.state import SessionState
 from ukemi.stores.records import Answered, Intended, Pruned, Resulted, Said, ToolCall
 
 

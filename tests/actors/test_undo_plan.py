@@ -8,7 +8,6 @@ import msgspec
 import pytest
 
 from ukemi.actors.ledger import Effect
-from ukemi.actors.marks import Marks
 from ukemi.actors.outcome import (
     Completed,
     Dossier,
@@ -20,7 +19,8 @@ from ukemi.actors.outcome import (
     Stopped,
 )
 from ukemi.actors.state import SessionState, Unwind, next_step
-from ukemi.actors.undo_plan import (
+from ukemi.actors.tooling.marks import Marks
+from ukemi.actors.undo.plan import (
     EFFECTS_TOLD_MAX,
     Freeze,
     ends_of,

@@ -41,10 +41,10 @@ from ukemi import (
     tool,
 )
 from ukemi.actors import CompensationFinished, CompensationStarted, NoteMessage, SessionFrozen
-from ukemi.actors.context import current
 from ukemi.actors.outcome import Dossier
-from ukemi.actors.tools import AnyTool
-from ukemi.actors.undo_plan import NO_SNAPSHOT, undo_key_of
+from ukemi.actors.tooling.context import current
+from ukemi.actors.tooling.tools import AnyTool
+from ukemi.actors.undo.plan import NO_SNAPSHOT, undo_key_of
 from ukemi.models import Hang, call
 from ukemi.models.scripted import Script
 from ukemi.stores.base import AlreadyDecided

@@ -6,9 +6,9 @@ import pytest
 from msgspec import Struct
 
 from ukemi import ErrorClass, Failure
+from ukemi.actors.handover.wording import MESSAGE_MAX, cleaned, clipped, failed, retried, sentence
 from ukemi.actors.scrub import scrub
 from ukemi.actors.secrets import Mask
-from ukemi.actors.wording import MESSAGE_MAX, cleaned, clipped, failed, retried, sentence
 from ukemi.supervisor.decide import (
     Conclude,
     Correct,

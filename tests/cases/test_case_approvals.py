@@ -23,11 +23,11 @@ from ukemi import (
     tool,
 )
 from ukemi.actors.agent import Agent
-from ukemi.actors.tools import AnyTool
+from ukemi.actors.tooling.tools import AnyTool
 from ukemi.models import Reply, call
 from ukemi.stores.memory import MemoryStore
 from ukemi.stores.records import Decided, Intended, Judged, Requested, Resulted
-from ukemi.supervisor.danger_policy import DangerPolicy, DangerRule
+from ukemi.supervisor.danger.policy import DangerPolicy, DangerRule
 from ukemi.supervisor.policy import StoragePolicy
 
 

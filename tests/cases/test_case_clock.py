@@ -6,7 +6,7 @@ import anyio
 from sessions import agent, ended, journal, opened, run_one
 
 from ukemi import Agent, Budget, HandedOver, Policy, Runtime, TransientError, tool
-from ukemi.actors.tools import AnyTool
+from ukemi.actors.tooling.tools import AnyTool
 from ukemi.models import Hang, call
 from ukemi.stores.memory import MemoryStore
 from ukemi.stores.records import Booked, Ended, Resulted, Retried

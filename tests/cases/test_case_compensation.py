@@ -7,7 +7,7 @@ from sessions import LoopClock, agent, case, ended, journal, opened, put_history
 
 from ukemi import Agent, BusinessRejected, HandedOver, Runtime, tool
 from ukemi.actors.outcome import outcome_to_data
-from ukemi.actors.tools import AnyTool
+from ukemi.actors.tooling.tools import AnyTool
 from ukemi.cli.answers import outcome_lines
 from ukemi.cli.terminal import Terminal
 from ukemi.models import Script, call

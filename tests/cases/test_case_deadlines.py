@@ -26,7 +26,7 @@ from sessions import (
 
 from ukemi import Agent, Budget, Completed, HandedOver, Runtime, SessionHandle, tool
 from ukemi.actors.events import CallLate, CallStuck
-from ukemi.actors.tools import AnyTool
+from ukemi.actors.tooling.tools import AnyTool
 from ukemi.actors.work import GRACE_S
 from ukemi.models import Hang, call
 from ukemi.models.scripted import Reply

@@ -19,7 +19,7 @@ from sessions import (
 
 from ukemi import Agent, Completed, HandedOver, Runtime, tool
 from ukemi.actors.model import AssistantMessage, ToolMessage, UserMessage
-from ukemi.actors.tools import AnyTool
+from ukemi.actors.tooling.tools import AnyTool
 from ukemi.models.scripted import Script
 from ukemi.stores.memory import MemoryStore
 from ukemi.stores.records import Answered, Intended, JournalEntry, Opened, Resulted, Said, ToolCall

@@ -14,7 +14,7 @@ from vendors import STREAMS, VENDORS, Vendor
 from ukemi import Agent, Completed, Policy, Runtime, TransientError, tool
 from ukemi.actors.events import ModelPiece, ModelSuperseded
 from ukemi.actors.model import AssistantMessage, Finish, Message, ModelReply
-from ukemi.actors.tools import AnyTool
+from ukemi.actors.tooling.tools import AnyTool
 from ukemi.models import Pieces, call
 from ukemi.models.calls import ArrivedCall, read_calls
 from ukemi.stores.memory import MemoryStore

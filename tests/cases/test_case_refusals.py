@@ -10,7 +10,7 @@ from failing import Upstream
 from sessions import agent, case, journal, opened, raw_rows, requests, results, run_one
 
 from ukemi import BusinessRejected, Completed, HandedOver, InvalidArgument, Runtime, tool
-from ukemi.actors.tools import AnyTool
+from ukemi.actors.tooling.tools import AnyTool
 from ukemi.models import Reply, call
 from ukemi.stores.memory import MemoryStore
 from ukemi.stores.records import Resulted

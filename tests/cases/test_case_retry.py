@@ -24,7 +24,7 @@ from ukemi import (
     tool,
 )
 from ukemi.actors.events import AlertRaised
-from ukemi.actors.tools import AnyTool
+from ukemi.actors.tooling.tools import AnyTool
 from ukemi.models import ScriptedModel, call
 from ukemi.stores.memory import MemoryStore
 from ukemi.stores.records import Answered, JournalEntry, Retried

@@ -22,9 +22,9 @@ from ukemi import (
 from ukemi.actors.conversation import Conversation, chars_of
 from ukemi.actors.inspection import checkpoint_at, fold
 from ukemi.actors.model import AssistantMessage, Message, NoteMessage, ToolMessage, UserMessage
-from ukemi.actors.pruning import Fits, Plan, groups_of, plan_cut
+from ukemi.actors.pruning.pruning import Fits, Plan, groups_of, plan_cut
+from ukemi.actors.pruning.summaries import INSTRUCTIONS, digest_text, facts_of, lines_in, transcript
 from ukemi.actors.state import SessionState
-from ukemi.actors.summaries import INSTRUCTIONS, digest_text, facts_of, lines_in, transcript
 from ukemi.models import call
 from ukemi.models.scripted import Reply
 from ukemi.stores.memory import MemoryStore

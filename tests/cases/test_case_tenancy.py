@@ -7,9 +7,9 @@ import pytest
 from sessions import REAL_BACKENDS, agent, answers, ended, journal, opened, requests
 
 from ukemi import Agent, Budget, Completed, Runtime, current, tool
-from ukemi.actors.context import CallContext
 from ukemi.actors.model import ModelRequest, UserMessage
-from ukemi.actors.tools import AnyTool
+from ukemi.actors.tooling.context import CallContext
+from ukemi.actors.tooling.tools import AnyTool
 from ukemi.models import call
 from ukemi.models.scripted import Reply
 from ukemi.stores.memory import MemoryStore

@@ -10,7 +10,7 @@ from sessions import PATIENT, REAL_BACKENDS, agent, ended, requests, results, ru
 
 from ukemi import Agent, Completed, Runtime, tool
 from ukemi.actors.model import AssistantMessage, Message, ToolMessage, UserMessage
-from ukemi.actors.results import CONTENT_BYTES_MAX
+from ukemi.actors.tooling.results import CONTENT_BYTES_MAX
 from ukemi.models import call
 from ukemi.stores.base import Store
 from ukemi.stores.memory import MemoryStore

@@ -17,7 +17,7 @@ from ukemi import (
 )
 from ukemi.actors.events import MessageReceived
 from ukemi.actors.model import AssistantMessage, ModelRequest, ToolMessage, UserMessage
-from ukemi.actors.tools import AnyTool
+from ukemi.actors.tooling.tools import AnyTool
 from ukemi.models import Hang, call
 from ukemi.models.scripted import Reply
 from ukemi.stores.memory import MemoryStore

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from module_in_doubt import POST_OFFICE
 
-from ukemi.actors.dossier_markdown import markdown_of
+from ukemi.actors.handover.markdown import markdown_of
 from ukemi.actors.outcome import Dossier, DoubtfulCall, EffectEnd, HandedOver, Option
 
 Ukemi = Callable[..., Any]

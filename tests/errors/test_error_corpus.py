@@ -5,7 +5,7 @@ import functools
 import pytest
 from errors_score import Score, answer, records, score
 
-from ukemi.supervisor.classify_evidence import of_input
+from ukemi.supervisor.classifying.evidence import of_input
 
 
 @functools.cache
@@ -52,8 +52,8 @@ def test_an_answer_has_its_reason() -> None:
 
 def test_no_rule_is_a_text_of_the_corpus() -> None:
     """A rule stands for a family: none holds a whole sentence of the corpus."""
-    from ukemi.supervisor.classify_chinese import CHINESE
-    from ukemi.supervisor.classify_english import ENGLISH
+    from ukemi.supervisor.classifying.chinese import CHINESE
+    from ukemi.supervisor.classifying.english import ENGLISH
 
     sentences = {of_input(r["input"]).message.lower().strip() for r in records()}
     sentences |= {str(r["input"].get("body", "")).lower().strip() for r in records()}

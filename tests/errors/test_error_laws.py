@@ -12,7 +12,7 @@ from errors_score import records
 
 from ukemi import ErrorClass
 from ukemi.supervisor.classify import classify
-from ukemi.supervisor.classify_codes import FIRM
+from ukemi.supervisor.classifying.codes import FIRM
 
 C = ErrorClass
 RETRIED = (C.TRANSIENT, C.RATE_LIMITED)

@@ -12,8 +12,8 @@ from errors_score import records
 from ukemi import ErrorClass, UsageError
 from ukemi.cli.classify import classify_lines
 from ukemi.supervisor.classify import Classifier, classify, declared_failure
-from ukemi.supervisor.classify_phrases import first, parse_phrase, parse_rules
-from ukemi.supervisor.classify_user import UserRules, parse_user_rules, read_rules
+from ukemi.supervisor.classifying.phrases import first, parse_phrase, parse_rules
+from ukemi.supervisor.classifying.user import UserRules, parse_user_rules, read_rules
 
 C = ErrorClass
 

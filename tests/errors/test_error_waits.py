@@ -7,7 +7,7 @@ import pytest
 
 from ukemi import ErrorClass
 from ukemi.supervisor.classify import classify
-from ukemi.supervisor.classify_waits import Moment, duration, header_wait, text_wait
+from ukemi.supervisor.classifying.waits import Moment, duration, header_wait, text_wait
 
 T0 = 1792051200.0  # 2026-10-15T08:00:00Z
 NOW = Moment(1768435200.0)  # 2026-01-15T00:00:00Z

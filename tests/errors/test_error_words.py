@@ -9,7 +9,7 @@ from errors_score import DATA, records
 
 from ukemi import ErrorClass
 from ukemi.supervisor.classify import classify
-from ukemi.supervisor.classify_words import of_words
+from ukemi.supervisor.classifying.words import of_words
 
 SENTENCES = tomllib.loads((DATA / "sentences.toml").read_text("utf-8"))
 BY_CLASS = [(lang, name) for lang in SENTENCES for name in SENTENCES[lang]]

@@ -8,15 +8,15 @@ import pytest
 from danger_sets import CWD, records, shell
 
 from ukemi import UsageError
-from ukemi.supervisor.danger import Action, fits, judge, yields
-from ukemi.supervisor.danger_conditions import condition, holds
-from ukemi.supervisor.danger_paths import UNKNOWN, PathGlobs, Where, place_of
-from ukemi.supervisor.danger_policy import DangerPolicy, DangerRule
-from ukemi.supervisor.hosts import Reach, host_of, hosts_in
+from ukemi.supervisor.danger.conditions import condition, holds
+from ukemi.supervisor.danger.danger import Action, fits, judge, yields
+from ukemi.supervisor.danger.hosts import Reach, host_of, hosts_in
+from ukemi.supervisor.danger.paths import UNKNOWN, PathGlobs, Where, place_of
+from ukemi.supervisor.danger.policy import DangerPolicy, DangerRule
+from ukemi.supervisor.danger.risks import CATEGORIES, DECISIONS, DangerCategories, Risk, category_of
+from ukemi.supervisor.danger.sensitive import is_card_number, names_secret, sensitive_in
 from ukemi.supervisor.policy import Policy, resolve
 from ukemi.supervisor.policy_file import format_policy, parse_policy
-from ukemi.supervisor.risks import CATEGORIES, DECISIONS, DangerCategories, Risk, category_of
-from ukemi.supervisor.sensitive import is_card_number, names_secret, sensitive_in
 
 
 @pytest.mark.parametrize("each", records("arguments"), ids=lambda each: each["why"])

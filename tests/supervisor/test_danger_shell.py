@@ -6,9 +6,9 @@ from itertools import cycle, product
 import pytest
 from danger_sets import records, shell
 
-from ukemi.supervisor.danger import Verdict
-from ukemi.supervisor.risks import DECISIONS
-from ukemi.supervisor.shell_parser import LENGTH_MAX
+from ukemi.supervisor.danger.danger import Verdict
+from ukemi.supervisor.danger.risks import DECISIONS
+from ukemi.supervisor.shell.parser import LENGTH_MAX
 
 TUNED = records("shell")
 HELD_OUT = records("shell_held_out")

@@ -17,7 +17,7 @@ from sweep_log import Effect, Log
 
 from ukemi import Agent, ApprovalRequest, ModelRequest, Policy, Runtime, current, tool
 from ukemi.models import Reply, ScriptedModel, call
-from ukemi.supervisor.danger_policy import DangerPolicy
+from ukemi.supervisor.danger.policy import DangerPolicy
 
 SESSIONS = ("approve", "edit", "deny", "expire", "both")
 """Sessions, named after what the person says; ``both`` asks about two calls of one message."""

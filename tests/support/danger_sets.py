@@ -4,8 +4,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from ukemi.supervisor.danger import Action, Verdict, judge
-from ukemi.supervisor.danger_policy import DangerPolicy
+from ukemi.supervisor.danger.danger import Action, Verdict, judge
+from ukemi.supervisor.danger.policy import DangerPolicy
 
 DATA = Path(__file__).resolve().parent.parent / "data" / "danger"
 CWD = "/srv/project"

@@ -8,7 +8,7 @@ import anyio
 
 from ukemi import tool
 from ukemi.actors.model import ModelRequest
-from ukemi.actors.tools import AnyTool
+from ukemi.actors.tooling.tools import AnyTool
 from ukemi.models.scripted import Reply
 
 Script = list[BaseException | str]

@@ -14,7 +14,7 @@ from pathlib import Path
 import anyio
 
 from ukemi import NOT_DONE, InDoubt, NotDone, Runtime, tool
-from ukemi.actors.tools import AnyTool
+from ukemi.actors.tooling.tools import AnyTool
 
 
 class Bank:

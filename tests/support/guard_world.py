@@ -5,7 +5,7 @@ from collections.abc import Callable
 import anyio
 
 from ukemi import NOT_DONE, NotDone, Tool, tool
-from ukemi.actors.tools import AnyTool
+from ukemi.actors.tooling.tools import AnyTool
 
 
 class Bank:

@@ -9,9 +9,9 @@ from sessions import agent, ended
 from work_trees import Told, make, told
 
 from ukemi import Agent, Outcome, Policy, Runtime, SessionHandle
-from ukemi.actors.tools import AnyTool
+from ukemi.actors.tooling.tools import AnyTool
 from ukemi.models.scripted import Script
-from ukemi.supervisor.danger_policy import DangerPolicy, DangerRule
+from ukemi.supervisor.danger.policy import DangerPolicy, DangerRule
 from ukemi.tools import delete_file, read_file, shell, write_file
 
 TOOLS: tuple[AnyTool, ...] = (shell, write_file, delete_file, read_file)

@@ -19,7 +19,7 @@ from ukemi.actors.inspection import entries_of, fold
 from ukemi.actors.model import AssistantMessage, Message, ModelRequest, ToolMessage
 from ukemi.actors.outcome import Outcome
 from ukemi.actors.runtime import Runtime
-from ukemi.actors.tools import AnyTool
+from ukemi.actors.tooling.tools import AnyTool
 from ukemi.models import ScriptedModel
 from ukemi.models.scripted import Script
 from ukemi.stores.base import Append, Create, Done, Facts, Store

@@ -19,7 +19,7 @@ from sweep_child import Killer, KillingStore
 from sweep_log import Effect, Log
 
 from ukemi import Agent, ModelRequest, Runtime, Snapshots, Staged, StagedChange, current, tool
-from ukemi.actors.tools import AnyTool
+from ukemi.actors.tooling.tools import AnyTool
 from ukemi.models import Reply, ScriptedModel, call
 from ukemi.stores.base import Append, Write, Written
 from ukemi.stores.records import Resulted, StagedCheck, decode_row

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from ukemi.actors.audit_record import FileFact, Files, NoFiles, Ran, Record, ToolFacts
+from ukemi.actors.audit.record import FileFact, Files, NoFiles, Ran, Record, ToolFacts
 
 FOLDER = Path(__file__).parent.parent / "data/claims"
 CHANGED: dict[str, bool | None] = {"changed": True, "unchanged": False, "unknown": None}

@@ -42,7 +42,7 @@ from ukemi import (
 )
 from ukemi.actors.events import CheckpointStored
 from ukemi.actors.model import UserMessage
-from ukemi.actors.tools import AnyTool, Tool
+from ukemi.actors.tooling.tools import AnyTool, Tool
 from ukemi.models import Reply, ScriptedModel, call
 from ukemi.stores.base import Append, Write, Written
 from ukemi.stores.records import Resulted, decode_row

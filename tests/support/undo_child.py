@@ -20,7 +20,7 @@ from sweep_log import Effect
 from sweep_server import Connection
 
 from ukemi import Agent, BusinessRejected, ModelRequest, Runtime, current, tool
-from ukemi.actors.tools import AnyTool
+from ukemi.actors.tooling.tools import AnyTool
 from ukemi.models import Reply, ScriptedModel, call
 from ukemi.stores.base import Append, Write, Written
 from ukemi.stores.records import Unwinding, decode_row

@@ -9,9 +9,9 @@ from typing import Any, TypedDict
 import msgspec
 import pytest
 
-from ukemi.actors.companions import Companion
-from ukemi.actors.results import render_result
-from ukemi.actors.tools import tool
+from ukemi.actors.tooling.companions import Companion
+from ukemi.actors.tooling.results import render_result
+from ukemi.actors.tooling.tools import tool
 from ukemi.supervisor.errors import ToolBug, UsageError
 
 

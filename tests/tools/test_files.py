@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from ukemi import NOT_DONE
-from ukemi.actors.context import CallContext, calling
+from ukemi.actors.tooling.context import CallContext, calling
 from ukemi.supervisor.errors import InvalidArgument, PermissionDenied, ResourceExhausted, UsageError
 from ukemi.tools import delete_file, files, list_files, places, read_file, write_file
 

@@ -6,8 +6,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from ukemi.actors.arguments import BYTES_MAX, DEPTH_MAX, DIGITS_MAX, is_plain, parse_object
-from ukemi.actors.tools import tool
+from ukemi.actors.tooling.arguments import BYTES_MAX, DEPTH_MAX, DIGITS_MAX, is_plain, parse_object
+from ukemi.actors.tooling.tools import tool
 from ukemi.supervisor.errors import InvalidArgument
 
 KEYS = ("a", "b", "c")

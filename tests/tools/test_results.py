@@ -14,8 +14,8 @@ import pydantic
 import pytest
 
 from ukemi.actors.model import ToolMessage
-from ukemi.actors.results import CONTENT_BYTES_MAX, ResultLimits, render_result
 from ukemi.actors.secrets import Mask
+from ukemi.actors.tooling.results import CONTENT_BYTES_MAX, ResultLimits, render_result
 from ukemi.stores.records import Entry, Resulted, decode_row, encode_row
 from ukemi.supervisor.errors import ToolBug
 

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 import anyio
 import pytest
 
-from ukemi.actors.context import CallContext, calling
-from ukemi.actors.results import render_result
+from ukemi.actors.tooling.context import CallContext, calling
+from ukemi.actors.tooling.results import render_result
 from ukemi.supervisor.errors import InDoubtTimeout, InvalidArgument, PermissionDenied, UsageError
 from ukemi.tools import ShellResult, processes, shell, shell_tool
 from ukemi.tools.processes import Kept

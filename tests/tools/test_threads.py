@@ -15,8 +15,8 @@ import anyio
 import anyio.lowlevel
 import pytest
 
-from ukemi.actors.context import CallContext, calling
-from ukemi.actors.threads import LateOutcome, Threads
+from ukemi.actors.tooling.context import CallContext, calling
+from ukemi.actors.tooling.threads import LateOutcome, Threads
 from ukemi.supervisor.errors import ToolBug, TransientError
 
 pytestmark = pytest.mark.realtime
@@ -335,7 +335,7 @@ async def test_a_listener_that_fails_does_not_hurt_the_loop(
 
 PROGRAM = """
     import threading, time, anyio
-    from ukemi.actors.threads import Threads
+    from ukemi.actors.tooling.threads import Threads
 
     entered, leave = threading.Event(), threading.Event()
 

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal, NamedTuple
 import msgspec
 import pytest
 
-from ukemi.actors.arguments import (
+from ukemi.actors.tooling.arguments import (
     BYTES_MAX,
     DEPTH_MAX,
     FORM,
@@ -18,7 +18,7 @@ from ukemi.actors.arguments import (
     digest,
     parse_object,
 )
-from ukemi.actors.tools import tool
+from ukemi.actors.tooling.tools import tool
 from ukemi.supervisor.errors import InvalidArgument
 
 

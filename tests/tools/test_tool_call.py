@@ -9,9 +9,9 @@ from typing import Any
 import anyio
 import pytest
 
-from ukemi.actors.context import CallContext, calling, current, current_or_none
-from ukemi.actors.threads import Threads
-from ukemi.actors.tools import AnyTool, tool
+from ukemi.actors.tooling.context import CallContext, calling, current, current_or_none
+from ukemi.actors.tooling.threads import Threads
+from ukemi.actors.tooling.tools import AnyTool, tool
 from ukemi.supervisor.errors import BusinessRejected, UsageError
 
 pytestmark = pytest.mark.realtime  # threads are real

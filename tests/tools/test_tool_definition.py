@@ -9,8 +9,8 @@ from typing import Annotated, Any, Literal, NamedTuple, TypedDict
 import msgspec
 import pytest
 
-from ukemi.actors.marks import Declared, Marks
-from ukemi.actors.tools import AnyTool, Tool, tool
+from ukemi.actors.tooling.marks import Declared, Marks
+from ukemi.actors.tooling.tools import AnyTool, Tool, tool
 from ukemi.supervisor.errors import UsageError
 
 

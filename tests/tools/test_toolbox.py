@@ -4,8 +4,8 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from ukemi.actors.toolbox import Toolbox
-from ukemi.actors.tools import tool
+from ukemi.actors.tooling.toolbox import Toolbox
+from ukemi.actors.tooling.tools import tool
 from ukemi.stores.records import ToolCall
 from ukemi.supervisor.errors import InvalidArgument, UsageError
 

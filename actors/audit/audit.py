@@ -1,0 +1,427 @@
+"""Whether what an agent says it did is what was executed. Pure: statement and record in, findings out.
+
+A claim is *contradicted* where a call that would have made it true never ran, failed or was refused, where
+a file is not there or did not change, where the last run of the tests failed. It is *unverified*
+where nothing supports or refutes it. What cannot be checked is never taken as checked.
+"""
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import Literal
+
+import msgspec
+from msgspec import Struct
+
+from .claims import claims_of
+from .claims_given import FINISH
+from .claims_made import PATH, Claim
+from .claims_sources import Sources
+from .claims_text import HAN, shown
+from .claims_values import Value, values_of
+from .claims_words import (
+    ACTIONS,
+    DISCLOSURE,
+    FILE_ACTIONS,
+    TEST_COMMAND,
+    TESTS_FAILED,
+    words,
+)
+from .files import check_files, files_not_there
+from .findings import Finding, finding
+from .ledger import Ledger
+from .record import Ran, Record, name_words
+from .substitutes import substitutes
+from .targets import SHORT_CHARS, targets_missed
+
+WORDS_MIN = 5
+"""Words of an answer from which on it is expected to tell of what failed."""
+
+FINDINGS_MAX = 20
+"""Findings of one statement that are kept."""
+
+Values = Literal["alarm", "flag", "off"]
+
+
+class Audit(Struct, frozen=True):
+    """What the check of one statement found."""
+
+    findings: tuple[Finding, ...] = ()
+
+    @property
+    def mismatches(self) -> tuple[Finding, ...]:
+        """Those that are not reported as success."""
+        return tuple(each for each in self.findings if each.kind != "unverified")
+
+    @property
+    def unverified(self) -> tuple[str, ...]:
+        """Claims that nothing supports."""
+        claims = (each.claim for each in self.findings if each.kind == "unverified")
+        return tuple(dict.fromkeys(claims))
+
+
+def audit(
+    statement: str, record: Record, *, claims: Sequence[Claim] = (), values: Values = "alarm"
+) -> Audit:
+    """Compare a statement, and claims made in a structured form, with the record.
+
+    Args:
+        values: what a number or identifier is that comes from nowhere: a mismatch (alarm), an
+            unverified claim (flag), or nothing (off).
+    """
+    ledger = Ledger(record)
+    found = check([*claims_of(statement), *claims], ledger, statement)
+    found += substitutes(statement, ledger)
+    found += passed_over(statement, ledger, found)
+    found += files_not_there(statement, ledger)
+    if values != "off" and record.ran:
+        found += unsupported(
+            statement, ledger, "unsupported_value" if values == "alarm" else "unverified"
+        )
+    unique = {(each.kind, each.claim): each for each in found}
+    worst_first = sorted(unique.values(), key=lambda each: each.kind == "unverified")
+    return Audit(tuple(worst_first[:FINDINGS_MAX]))
+
+
+def check(claims: Iterable[Claim], ledger: Ledger, statement: str = "") -> list[Finding]:
+    """Compare claims with what was executed."""
+    found: list[Finding] = []
+    for claim in claims:
+        match claim.kind:
+            case "action":
+                found += _action(claim, ledger, statement)
+            case "tests":
+                found += _tests(claim, ledger)
+            case "failure":
+                found += _failure(claim, ledger)
+            case "done":
+                found += _done(claim, ledger, statement)
+            case "given":
+                found += _given(claim, ledger)
+    return found
+
+
+def _given(claim: Claim, ledger: Ledger) -> list[Finding]:
+    """What a structured claim names: the tool, a value of its results, a file."""
+    calls = [each for each in ledger.ran if not claim.tool or each.tool == claim.tool]
+    done = [each for each in calls if each.ok and each.tool != FINISH]
+    if claim.tool and not done:
+        return [finding("contradicted", claim, f"no call of {claim.tool} succeeded", calls)]
+    if claim.value and not any(claim.value.lower() in ledger.text(each) for each in done):
+        return [finding("contradicted", claim, f"{claim.value} is in none of its calls", done)]
+    if claim.after:
+        named = Claim(kind="action", text=claim.after, actions=("update",))
+        return [
+            msgspec.structs.replace(each, claim=claim.text)
+            for each in check_files(named, ledger) or ()
+        ]
+    return []
+
+
+# ---------------------------------------------------------------- deeds
+
+
+_BY_TESTS = re.compile(
+    r"\bby (?:re-?)?running\b[^.;]*\b(?:tests?|pytest|unittest|jest)\b|运行[^\uff0c\u3002\uff1b]*测试",
+    re.IGNORECASE,
+)
+"""How something is said to have been looked at, where that was a run of the tests."""
+
+
+def _action(claim: Claim, ledger: Ledger, statement: str) -> list[Finding]:
+    if all(each in ACTIONS and ACTIONS[each].looks for each in claim.actions):
+        by_tests = _BY_TESTS.search(claim.text)
+        return _ran_tests(claim, ledger) if by_tests else _looked(claim, ledger)
+    if "run" in claim.actions and re.search(r"\btest|测试", claim.text):
+        return _ran_tests(claim, ledger)
+    if FILE_ACTIONS & set(claim.actions) and PATH.search(claim.text):
+        files = check_files(claim, ledger)
+        if files is not None:
+            return files
+    if not ledger.ran and claim.verb in TOOL_VERBS:
+        return _looked(claim, ledger)
+    return _deed(claim, ledger, statement)
+
+
+def _deed(claim: Claim, ledger: Ledger, statement: str) -> list[Finding]:
+    surely, perhaps = ledger.doing(claim)
+    commands = ledger.commands_for(claim)
+    calls = [each for each in ledger.ran if each.tool in surely] + commands
+    if not any(each.ok for each in calls):
+        calls += [each for each in ledger.ran if each.tool in perhaps]
+    done = [each for each in calls if each.ok]
+    if done:
+        return targets_missed(claim, ledger, calls, statement)
+    if calls:
+        return _nothing_done(claim, ledger, calls)
+    return _never_ran(claim, ledger, surely, perhaps)
+
+
+def _nothing_done(claim: Claim, ledger: Ledger, calls: list[Ran]) -> list[Finding]:
+    if ledger.opaque and any(each in ledger.executed for each in calls):
+        return [finding("unverified", claim, "programs ran whose doings the record does not show")]
+    if claim.reported and ledger.mentioned(claim):
+        return []
+    return [finding("contradicted", claim, "no call that does this succeeded", calls)]
+
+
+SHELL_DEEDS = frozenset(
+    [
+        "test",
+        "create",
+        "update",
+        "delete",
+        "move",
+        "run",
+        "build",
+        "install",
+        "commit",
+        "push",
+        "merge",
+        "deploy",
+        "restart",
+        "backup",
+        "restore",
+        "migrate",
+        "upload",
+    ]
+)
+"""What is done by commands where an agent has a shell and no tool of its own for it."""
+
+
+def _never_ran(
+    claim: Claim, ledger: Ledger, surely: list[str], perhaps: list[str]
+) -> list[Finding]:
+    stem_only = all(each.startswith("=") for each in claim.actions)
+    if stem_only and not surely:
+        return []
+    if claim.standing or ((claim.reported or claim.implicit) and ledger.mentioned(claim)):
+        return []
+    if not _of_the_agent(claim, ledger):
+        return [finding("unverified", claim, "no call of the record is about this")]
+    if surely and not ledger.opaque:
+        return [finding("contradicted", claim, f"{_named(surely)} never ran")]
+    if ledger.opaque:
+        return [finding("unverified", claim, "programs ran whose doings the record does not show")]
+    if ledger.executors and SHELL_DEEDS & set(claim.actions) and not ledger.wrote_otherwise:
+        why = f"no command given to {_named([*ledger.executors])} does this"
+        return [finding("contradicted", claim, why, ledger.executed)]
+    if perhaps and not ledger.wrote:
+        return [finding("contradicted", claim, f"{_named(perhaps)} never ran")]
+    if ledger.ran and not ledger.wrote and ledger.can_write:
+        why = "no call that changes anything succeeded"
+        return [finding("contradicted", claim, why, ledger.writes)]
+    return [finding("unverified", claim, "no call of the record is about this")]
+
+
+def _of_the_agent(claim: Claim, ledger: Ledger) -> bool:
+    """Tell whether a claim is of a deed of the agent: it says so, was asked for it, or has not read
+    of any other."""
+    if not claim.reported or not any(each.ok for each in ledger.ran):
+        return True
+    return not any(ledger.record.said) or ledger.asked_for(claim)
+
+
+def _named(tools: Sequence[str]) -> str:
+    return " and ".join(sorted(tools)[:4])
+
+
+TOOL_VERBS = words(
+    "searched queried fetched retrieved downloaded scanned tested called ran executed invoked hit pinged"
+)
+"""Verbs of what can only be done with a tool; to have read or checked may mean the user's words."""
+
+
+def _looked(claim: Claim, ledger: Ledger) -> list[Finding]:
+    """Something was looked at, where anything was looked at at all: more cannot be told."""
+    looked = [each for each in ledger.ran if each.tool in ledger.executors or ledger.reads(each)]
+    if looked and not any(each.ok for each in looked) and not claim.reported:
+        return [finding("contradicted", claim, "no call that looks at anything succeeded", looked)]
+    if any(each.ok for each in ledger.ran):
+        return []
+    if not ledger.ran and ledger.tools and not claim.reported and claim.verb in TOOL_VERBS:
+        return [finding("contradicted", claim, "no tool was used at all")]
+    surely, perhaps = ledger.doing(claim)
+    if claim.reported or not (surely or perhaps):
+        return []
+    tried = [each for each in ledger.ran if each.tool in (*surely, *perhaps)]
+    if tried:
+        return [finding("contradicted", claim, "no call that looks at anything succeeded", tried)]
+    return [finding("unverified", claim, "nothing was looked at with a tool")]
+
+
+# ---------------------------------------------------------------- tests
+
+
+def _test_runs(ledger: Ledger) -> list[Ran]:
+    return [
+        each
+        for each in ledger.ran
+        if any(word.startswith("test") or word == "pytest" for word in name_words(each.tool))
+        or (each.tool in ledger.executors and TEST_COMMAND.search(ledger.command(each)))
+    ]
+
+
+_TESTS_TOLD = re.compile(
+    r"\b\d+ pass|\btests? (?:pass|succe)|\ball (?:checks|tests)\b|\bsuccess|\bgreen\b|通过",
+    re.IGNORECASE,
+)
+"""What a report of a test run elsewhere says."""
+
+
+def _tests(claim: Claim, ledger: Ledger) -> list[Finding]:
+    runs = _test_runs(ledger)
+    if not runs:
+        told = any(each.ok and _TESTS_TOLD.search(each.content[-4000:]) for each in ledger.ran)
+        return [] if told else _no_test_ran(claim, ledger)
+    last = runs[-1]
+    if not last.ok or TESTS_FAILED.search(last.content[-4000:]):
+        return [finding("contradicted", claim, "the last run of the tests failed", [last])]
+    after = ledger.ran[[*ledger.ran].index(last) + 1 :]
+    edits = [each for each in after if each.ok and _edits(each, ledger)]
+    if edits:
+        return [
+            finding("unverified", claim, "files were changed after the last run", [last, *edits])
+        ]
+    return []
+
+
+def _edits(call: Ran, ledger: Ledger) -> bool:
+    """Whether a call surely changed a file of the project."""
+    words = {*name_words(call.tool)}
+    return call.tool not in ledger.executors and bool(words & {"write", "edit", "patch", "replace"})
+
+
+def _no_test_ran(claim: Claim, ledger: Ledger) -> list[Finding]:
+    testers = [name for name in ledger.tools if any(w.startswith("test") for w in name_words(name))]
+    if ledger.opaque and not testers:
+        return [finding("unverified", claim, "programs ran, but none that is known to run tests")]
+    if not testers and not ledger.executors:
+        return [finding("unverified", claim, "no tool can run tests")]
+    return [finding("contradicted", claim, "no tests ran", ledger.executed)]
+
+
+def _ran_tests(claim: Claim, ledger: Ledger) -> list[Finding]:
+    return [] if _test_runs(ledger) else _no_test_ran(claim, ledger)
+
+
+# ---------------------------------------------------------------- failures, the whole task
+
+
+def _failure(claim: Claim, ledger: Ledger) -> list[Finding]:
+    """A deed is said to have failed on the other side: then a call must have."""
+    surely, _ = ledger.doing(claim)
+    calls = [each for each in ledger.ran if each.tool in surely]
+    if not surely or any(not each.ok for each in calls):
+        return []
+    if not calls:
+        if ledger.executed or any(not each.ok for each in ledger.ran):
+            return []
+        return [finding("contradicted", claim, f"{_named(surely)} was never tried")]
+    return [finding("contradicted", claim, "every call that does this succeeded", calls)]
+
+
+def _done(claim: Claim, ledger: Ledger, statement: str) -> list[Finding]:
+    """The whole task is said to be done."""
+    if DISCLOSURE.search(shown(statement)):
+        return []
+    tried = ledger.writes or [*ledger.ran]
+    if tried and not any(each.ok for each in tried):
+        return [finding("contradicted", claim, "no call that changes anything succeeded", tried)]
+    left = _left_failed(ledger)
+    if left:
+        return [finding("contradicted", claim, "a call failed and was not made good", left)]
+    return []
+
+
+def passed_over(statement: str, ledger: Ledger, found: Sequence[Finding]) -> list[Finding]:
+    """Return a write that failed for good, where an answer says nothing of it."""
+    if any(each.kind != "unverified" for each in found) or DISCLOSURE.search(shown(statement)):
+        return []
+    claims = [each for each in claims_of(statement) if each.kind in ("action", "done")]
+    if not claims and _says_little(statement):
+        return []
+    rest = shown(statement)
+    for claim in claims:
+        rest = rest.replace(claim.text, "")
+    left = [
+        each
+        for each in _left_failed(ledger)
+        if not (each.earlier or _tried_otherwise(each, ledger) or _spoken_of(each, ledger, rest))
+    ]
+    if not left:
+        return []
+    claim = claims[0] if claims else Claim(kind="action", text=rest.strip())
+    return [finding("contradicted", claim, "a call that failed is passed over in silence", left)]
+
+
+def _says_little(statement: str) -> bool:
+    """Tell whether an answer is too short to tell of anything, or asks something."""
+    text = statement.strip()
+    said = len(re.findall(r"[A-Za-z0-9_'-]+", text)) + len(HAN.findall(text))
+    return said < WORDS_MIN or text.endswith(("?", "\uff1f"))
+
+
+def _spoken_of(failed: Ran, ledger: Ledger, rest: str) -> bool:
+    """Tell whether what is not claimed speaks of something the failed call was aimed at."""
+    aims = [each for each in ledger.values(failed) if 1 < len(each) <= SHORT_CHARS]
+    return any(each.lower() in rest.lower() for each in aims)
+
+
+def _tried_otherwise(failed: Ran, ledger: Ledger) -> bool:
+    """Tell whether a later call that succeeded was aimed at something the failed one was aimed at."""
+    order = [*ledger.ran]
+    aims = {each for each in ledger.values(failed) if len(each) <= SHORT_CHARS}
+    return any(
+        each.ok and aims & {*ledger.values(each)} for each in order[order.index(failed) + 1 :]
+    )
+
+
+def _left_failed(ledger: Ledger) -> list[Ran]:
+    """Writes after whose failure their tool never succeeded; commands are often tried in vain.
+
+    What a rollback took back has not failed: whoever rolled back wanted it gone.
+    """
+    succeeded = {each.tool for each in ledger.ran if each.ok}
+    return [
+        each
+        for each in ledger.writes
+        if not each.ok
+        and each.state not in ("refused", "rolled_back")
+        and each.tool not in ledger.executors
+        and (each.tool not in succeeded or not _amended(each, ledger))
+    ]
+
+
+def _amended(failed: Ran, ledger: Ledger) -> bool:
+    """Tell whether a later call of the same tool succeeded: what was wrong with it was amended."""
+    order = [*ledger.ran]
+    return any(each.ok and each.tool == failed.tool for each in order[order.index(failed) + 1 :])
+
+
+# ---------------------------------------------------------------- values
+
+
+def unsupported(
+    statement: str, ledger: Ledger, kind: Literal["unsupported_value", "unverified"]
+) -> list[Finding]:
+    """Return the values of a statement that come from nowhere."""
+    values = values_of(statement)
+    if not values:
+        return []
+    sources = Sources(_sources(ledger), [each.content for each in ledger.ran if each.ok])
+    return [
+        finding(kind, _value_claim(each), f"{each.text} is in no result, message or argument")
+        for each in values
+        if not sources.supports(each, statement)
+    ]
+
+
+def _sources(ledger: Ledger) -> list[str]:
+    said = [*ledger.record.said]
+    for call in ledger.ran:
+        said += [ledger.command(call), call.content, call.tool]
+    return said + [each.description for each in ledger.record.tools]
+
+
+def _value_claim(value: Value) -> Claim:
+    return Claim(kind="action", text=value.sentence, value=value.text)

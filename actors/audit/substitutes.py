@@ -1,0 +1,115 @@
+"""Something else used after a failure, and whether the statement says so. Pure."""
+
+import posixpath
+import re
+
+from .claims_made import Claim
+from .claims_text import shown
+from .claims_words import ACTIONS
+from .findings import Finding, finding
+from .ledger import Ledger
+from .record import GENERIC, Ran, does, name_words
+
+_TOLD = re.compile(
+    r"\bfail|could(?: not|n.t)\b|\bcannot\b|can.t\b|unable|\berrors?\b|rejected|denied|unavailable|"
+    r"not (?:be )?(?:available|found|reach\w*|exist|possible|work\w*|there|respond\w*|access\w*)|"
+    r"(?:does|did|do|was|were|is)(?:n.t| not)\b|missing|timed? ?out|unreachable|\bdown\b|\binstead\b|"
+    r"fall(?:ing|en)? ?back|fallback|no such|no longer|broken|offline|last known|alternative\w*|substitut\w*|"
+    r"as a (?:proxy|stand-in|replacement)|失败|未能|无法|没有|没能|错误|不可用|超时|异常|改用|替代|备用|代替|暂时|报错|不存在|"
+    r"缓存|上次|最近一次|另外|找不到|改为|换用",
+    re.IGNORECASE,
+)
+_TRIED = frozenset({"failed", "denied", "in_doubt"})
+
+
+def substitutes(statement: str, ledger: Ledger) -> list[Finding]:
+    """Return what was used in place of something that failed for good, untold."""
+    text = shown(statement)
+    if _TOLD.search(text) or not text.strip():
+        return []
+    found: list[Finding] = []
+    for at, failed in enumerate(ledger.ran):
+        if failed.earlier or failed.state not in _TRIED or failed.tool in ledger.executors:
+            continue
+        used = _used_instead(failed, [*ledger.ran[at + 1 :]], ledger, text)
+        if used is not None:
+            claim = Claim(kind="action", text=text.strip())
+            why = f"{failed.tool} failed and {used.tool} was used instead, which is not said"
+            found.append(finding("undisclosed_substitute", claim, why, [failed, used]))
+            break
+    return found
+
+
+def _used_instead(failed: Ran, later: list[Ran], ledger: Ledger, text: str) -> Ran | None:
+    good = [each for each in later if each.ok]
+    again = [{*ledger.values(each)} for each in good if each.tool == failed.tool]
+    if any(_recovers(ledger, failed, values) for values in again):
+        return None
+    for used in good:
+        if used.tool == failed.tool:
+            if _other_resource(failed, used, ledger, text):
+                return used
+        elif _same_purpose(failed, used, ledger) and not _told_by_name(failed, used, text):
+            return used
+    return None
+
+
+def _recovers(ledger: Ledger, failed: Ran, later: set[str]) -> bool:
+    """Tell whether a later call of the same tool was for the same: for what the user has named."""
+    values = {*ledger.values(failed)}
+    asked = "\n".join(ledger.record.said).lower()
+    named = {each for each in values if each.lower() in asked}
+    return named <= later if named else bool(values & later) or not values
+
+
+def _same_purpose(failed: Ran, used: Ran, ledger: Ledger) -> bool:
+    """Tell whether two tools are for the same: by what their names share, or by what they do."""
+    one, other = ledger.tools[failed.tool], ledger.tools[used.tool]
+    if one.effect != other.effect or used.tool in ledger.executors:
+        return False
+    if any(each.tool == failed.tool and each.ok for each in ledger.ran):
+        return False
+    values, others = {*ledger.values(failed)}, {*ledger.values(used)}
+    shared = ({*name_words(one.name)} & {*name_words(other.name)}) - GENERIC
+    if not values & others and values and others:
+        return len(shared) > 1
+    if ({*name_words(one.name)} - GENERIC) & ({*name_words(other.name)} - GENERIC):
+        return True
+    specific = (each for each in ACTIONS.values() if each.specific)
+    return one.effect != "read" and any(does(one, a.name) and does(other, a.name) for a in specific)
+
+
+def _told_by_name(failed: Ran, used: Ran, text: str) -> bool:
+    """Tell whether the text says which of the two it was: "from the cache", "on the web"."""
+    own = {*name_words(used.tool)} - {*name_words(failed.tool)} - GENERIC
+    lower = text.lower()
+    return any(word in lower or word.removesuffix("d") in lower for word in own if len(word) > 2)
+
+
+def _other_resource(failed: Ran, used: Ran, ledger: Ledger, text: str) -> bool:
+    """Tell whether the same tool was given another thing than the user named, and this is not told."""
+    asked = "\n".join(ledger.record.said).lower()
+    mine, others = ledger.values(failed), ledger.values(used)
+    for value, other in zip(mine, others, strict=False):
+        old, new = value.lower(), other.lower()
+        if old == new or len(old) < (3 if old.isascii() else 2) or old not in asked or new in asked:
+            continue
+        if (
+            re.search(r"\d", new)
+            and not re.search(r"\d", old)
+            and "@" not in new
+            and "." not in new
+        ):
+            continue  # a name, and the identifier that was looked up for it
+        if (
+            _last(old) in new
+            or _last(new) in old
+            or re.sub(r"\W", "", old) == re.sub(r"\W", "", new)
+        ):
+            continue
+        return new not in text.lower() and _last(new) not in text.lower()
+    return False
+
+
+def _last(value: str) -> str:
+    return posixpath.basename(value.rstrip("/")) or value

@@ -1,0 +1,459 @@
+"""Programs that read, write, move and delete files: what they put at risk. Pure."""
+
+import re
+from collections.abc import Iterator
+from itertools import pairwise, product
+
+from ..danger.paths import UNKNOWN, Where
+from ..danger.risks import Risk
+from ..danger.sensitive import names_secret
+from .calls import (
+    Call,
+    Finding,
+    Handler,
+    Options,
+    Runs,
+    RunsText,
+    Scope,
+    deletes,
+    is_sensitive,
+    options,
+    reads,
+    writes,
+)
+from .expand import Field
+
+
+def _rm(call: Call, scope: Scope) -> Iterator[Finding]:
+    given = options(call)
+    recursive = given.has("-r", "-R", "--recursive") or call.program == "rmdir"
+    if given.has("--no-preserve-root"):
+        yield Risk("destroy", "deletes the root folder")
+    if not given.operands:
+        # Names come from elsewhere (xargs): what they are is not known.
+        yield Risk("delete", f"deletes what {call.upstream[-1] if call.upstream else 'is'} named")
+    for path in given.operands:
+        # An empty folder is no loss, but one outside is none of ours.
+        if call.program == "rmdir":
+            if any(each.where is not Where.INSIDE for each in scope.places(path.text)):
+                yield from deletes(scope, path)
+        else:
+            yield from deletes(scope, path, recursive=recursive)
+
+
+def _shred(call: Call, scope: Scope) -> Iterator[Finding]:
+    for path in options(call, "ns", ("--iterations", "--size")).operands:
+        yield Risk("delete", f"destroys {path.shown} beyond recovery")
+        yield from writes(scope, path, "destroys")
+
+
+def _truncate(call: Call, scope: Scope) -> Iterator[Finding]:
+    for path in options(call, "sr", ("--size", "--reference")).operands:
+        yield Risk("delete", f"cuts {path.shown} short")
+        yield from writes(scope, path)
+
+
+def _mv(call: Call, scope: Scope) -> Iterator[Finding]:
+    given = options(call, "tS", ("--target-directory", "--suffix"))
+    target = (*given.of("-t", "--target-directory"), *given.operands[-1:])
+    if not target:
+        yield Risk("unclear", "moves files that are not named")
+        return
+    sources = given.operands if given.of("-t", "--target-directory") else given.operands[:-1]
+    yield from writes(scope, target[0], "moves files to")
+    stays = all(each.where is Where.INSIDE for each in scope.places(target[0].text))
+    for path in sources:
+        yield from reads(scope, path)
+        inside = all(each.where is Where.INSIDE for each in scope.places(path.text))
+        if not (stays and inside):
+            yield Risk("delete", f"moves {path.shown} away to {target[0].shown}")
+        yield from writes(scope, path, "moves")
+
+
+def _cp(call: Call, scope: Scope) -> Iterator[Finding]:
+    given = options(call, "tSmog", ("--target-directory", "--suffix", "--mode", "--owner"))
+    named = given.of("-t", "--target-directory")
+    target = named or given.operands[-1:]
+    for path in given.operands if named else given.operands[:-1]:
+        yield from reads(scope, path)
+    for path in target:
+        yield from writes(scope, path, "copies files to")
+        if any(each.text in ("/dev/null", "/dev/zero") for each in given.operands[:-1]):
+            yield Risk("delete", f"empties {path.shown}")
+
+
+def _ln(call: Call, scope: Scope) -> Iterator[Finding]:
+    given = options(call, "tS", ("--target-directory", "--suffix"))
+    for path in given.operands[:-1] or given.operands:
+        yield from reads(scope, path)
+        yield from _leads_up(scope, path)
+    for path in (*given.of("-t", "--target-directory"), *given.operands[-1:]):
+        yield from writes(scope, path, "makes a link at")
+
+
+def _leads_up(scope: Scope, path: Field) -> Iterator[Finding]:
+    """Behind a link to a folder above, or to a home, all that is outside looks like a part of the
+    workspace, to every command that follows."""
+    for place in scope.places(path.text):
+        above = scope.limits.workspace.startswith(place.path.rstrip("/") + "/")
+        if place.where is Where.OUTSIDE and (above or place.is_top):
+            yield Risk("outside", f"makes a link to {path.shown}, which leads out of the workspace")
+            return
+
+
+def _dd(call: Call, scope: Scope) -> Iterator[Finding]:
+    for each in call.arguments:
+        name, _, value = each.text.partition("=")
+        if name == "of":
+            yield from writes(scope, Field(value))
+            yield Risk("delete", f"overwrites {Field(value).shown} block by block")
+        elif name == "if":
+            yield from reads(scope, Field(value))
+
+
+def _tee(call: Call, scope: Scope) -> Iterator[Finding]:
+    for path in options(call).operands:
+        yield from writes(scope, path)
+
+
+def _makes(call: Call, scope: Scope) -> Iterator[Finding]:
+    """mkdir, touch and their like: every operand is made."""
+    given = options(call, "mrtd", ("--mode", "--reference", "--date"))
+    for path in given.operands:
+        yield from writes(scope, path, "makes")
+
+
+_LENDS = re.compile(r"[ugoa]*[+=][rwxX]*s[rwxXst]*|[2-7]\d{3}")
+_OPENS = re.compile(r"\d*[2367]|[ug]*[oa][ugoa]*[+=][rxXst]*w[rwxXst]*")
+_MODE = re.compile(r"-[rwxXst]+")
+
+
+def _modes(call: Call, scope: Scope) -> Iterator[Finding]:
+    """chmod, chown, chgrp and their like: the first operand says what, the others say of which."""
+    given = options(call, "", ("--reference", "--from"))
+    # chmod -x is a mode and no option.
+    modes = [each for each in call.arguments if _MODE.fullmatch(each.text)]
+    mode, paths = (modes or given.operands)[:1], given.operands
+    if not modes and not given.has("--reference"):
+        paths = paths[1:]
+    what = {"chmod": "rights", "chown": "owner", "chgrp": "group"}.get(call.program, "attributes")
+    shown = ", ".join(each.shown for each in paths)
+    if given.has("-R", "--recursive"):
+        yield Risk("config", f"changes the {what} of everything under {shown}")
+    elif call.program != "chmod":
+        yield Risk("config", f"changes the {what} of {shown}")
+    for each in mode[0].text.split(",") if mode else ():
+        if UNKNOWN in each:
+            yield Risk("unclear", f"gives {shown} rights that are known only when it runs")
+        elif call.program == "chmod" and _LENDS.fullmatch(each):
+            yield Risk("privilege", f"lends the rights of its owner to whoever runs {shown}")
+        elif call.program == "chmod" and _OPENS.fullmatch(each):
+            yield Risk("config", f"lets everybody change {shown}")
+    for path in paths:
+        yield from writes(scope, path, f"changes the {what} of")
+
+
+# ---------------------------------------------------------------- find, archives, editors
+
+_FIND_RUNS = ("-exec", "-execdir", "-ok", "-okdir")
+
+
+def _find(call: Call, scope: Scope) -> Iterator[Finding]:
+    words = call.arguments
+    if any(each.splits and not each.known for each in words):
+        yield Risk("unclear", "searches with conditions that are known only when it runs")
+    starts = _starts(words)
+    where = ", ".join(each.shown for each in starts)
+    for start, name in product(starts, _names(words)):
+        for place in scope.places(f"{start.text}/{name.text}"):
+            hidden = is_sensitive(scope.limits, place, globs=name.globs)
+            if place.where is Where.OUTSIDE and hidden:
+                yield Risk("credentials", f"looks for {name.shown} under {start.shown}")
+    if any(each.text == "-delete" for each in words):
+        yield Risk("delete", f"deletes what it finds under {where}")
+    for at, each in enumerate(words):
+        following = words[at + 1 :]
+        if each.text in _FIND_RUNS:
+            ends = [n for n, word in enumerate(following) if word.text in (";", "+")]
+            inner = following[: ends[0]] if ends else following
+            for found in _found_names(starts, words):
+                yield Runs(tuple(_put_in(word, found) for word in inner))
+        elif each.text in ("-fprint", "-fprintf", "-fls", "-fprint0"):
+            yield from writes(scope, following[0] if following else Field(UNKNOWN))
+
+
+def _starts(words: tuple[Field, ...]) -> tuple[Field, ...]:
+    """Return the folders that a search starts from."""
+    options_at = (at for at, word in enumerate(words) if word.text.startswith(("-", "(", "!")))
+    return words[: next(options_at, len(words))] or (Field("."),)
+
+
+def _found_names(starts: tuple[Field, ...], words: tuple[Field, ...]) -> Iterator[str]:
+    """Return patterns for what a search finds."""
+    names = [each.text for each in _names(words)] or ["*"]
+    for start, name in product(starts, names):
+        yield f"{start.text.rstrip('/')}/{name}"
+
+
+def _names(words: tuple[Field, ...]) -> list[Field]:
+    return [
+        Field(following.text, globs=True)
+        for word, following in pairwise(words)
+        if word.text in ("-name", "-iname") and following.known
+    ]
+
+
+def _put_in(word: Field, found: str) -> Field:
+    return Field(word.text.replace("{}", found), "{}" in word.text or word.globs, word.splits)
+
+
+def _fd(call: Call, scope: Scope) -> Iterator[Finding]:
+    for at, each in enumerate(call.arguments):
+        if each.text in ("-x", "-X", "--exec", "--exec-batch"):
+            yield Runs(call.arguments[at + 1 :])
+
+
+def _tar(call: Call, scope: Scope) -> Iterator[Finding]:
+    arguments = call.arguments
+    if arguments and re.fullmatch(r"[A-Za-z]+", arguments[0].text):
+        # The old form without a dash: tar xzf a.tgz.
+        arguments = (Field(f"-{arguments[0].text}"), *arguments[1:])
+    call = Call(program="tar", arguments=arguments, source=call.source)
+    valued = ("--directory", "--file", "--to-command", "--use-compress-program", "--exclude")
+    given = options(call, "fCITXbgHKLNV", (*valued, "--checkpoint-action"))
+    runs = given.of("--to-command", "--use-compress-program", "--checkpoint-action", "-I")
+    if runs or given.has("--rsh-command", "--info-script", "--new-volume-script"):
+        yield Risk("code", "runs a program from inside of tar")
+    if given.has("--remove-files"):
+        yield Risk("delete", "deletes the files it has packed")
+    packing = given.has("-c", "-r", "-u", "--create", "--append", "--update")
+    if packing:
+        for path in given.operands:
+            yield from reads(scope, path)
+        for path in given.of("-f", "--file"):
+            yield from _archive(scope, path)
+    elif given.has("-x", "--extract", "--get"):
+        if given.has("-P", "--absolute-names"):
+            yield Risk("outside", "unpacks to wherever the archive says")
+        for path in given.of("-C", "--directory") or (Field("."),):
+            yield from writes(scope, path, "unpacks to")
+
+
+def _archive(scope: Scope, path: Field) -> Iterator[Risk]:
+    if ":" in path.text.partition("/")[0]:
+        yield Risk("network", f"writes an archive to another machine, {path.shown}")
+    elif path.text != "-":
+        yield from writes(scope, path)
+
+
+def _unpack(call: Call, scope: Scope) -> Iterator[Finding]:
+    given = options(call, "dxPo", ("--output",))
+    for path in given.of("-d", *(("-o",) if call.program.startswith("7z") else ())) or (
+        Field("."),
+    ):
+        yield from writes(scope, path, "unpacks to")
+
+
+def _zip(call: Call, scope: Scope) -> Iterator[Finding]:
+    given = options(call, "xibt")
+    if given.has("-T", "-TT", "--unzip-command"):
+        yield Risk("code", "runs a program from inside of zip")
+    if given.has("-m", "--move", "-d"):
+        yield Risk("delete", "deletes what it packs")
+    for path in given.operands[1:]:
+        yield from reads(scope, path)
+    for path in given.operands[:1]:
+        yield from writes(scope, path)
+
+
+def _packs(call: Call, scope: Scope) -> Iterator[Finding]:
+    """gzip and its like: a file is replaced by its packed form."""
+    given = options(call, "So")
+    for path in given.operands:
+        yield from reads(scope, path)
+        yield from writes(scope, path, "replaces")
+
+
+def _editor(call: Call, scope: Scope) -> Iterator[Finding]:
+    yield Risk("code", f"runs {call.program}, an editor that can run anything")
+
+
+def _sed(call: Call, scope: Scope) -> Iterator[Finding]:
+    given = options(call, "efl", ("--expression", "--file"))
+    scripts = given.of("-e", "--expression")
+    files = given.operands if scripts or given.of("-f", "--file") else given.operands[1:]
+    for script in scripts or given.operands[:1]:
+        if not script.known or _sed_runs(script.text):
+            yield Risk("code", "runs a sed script that may write files or run commands")
+    in_place = given.has("-i", "--in-place")
+    for path in files:
+        yield from reads(scope, path)
+        if in_place:
+            yield from writes(scope, path, "changes")
+
+
+_SED_STARTS = re.compile(r"s([^\w\s\\;{}])")
+_SED_FLAGS = re.compile(r"[gpiImM0-9]*[ew]")
+_SED_COMMANDS = re.compile(r"(?:^|[;{}\n\d$/!])\s*[ewWrR](?:\s|$)")
+
+
+def _sed_runs(script: str) -> bool:
+    """Tell whether a script runs commands (``s///e``, ``e``) or writes files (``s///w``, ``w``)."""
+    outside: list[str] = []
+    at = 0
+    while found := _SED_STARTS.search(script, at):
+        outside.append(script[at : found.start()])
+        at = found.end()
+        for _ in range(2):
+            at = _delimiter(script, found[1], at)
+        if _SED_FLAGS.match(script, at):
+            return True
+    return _SED_COMMANDS.search("".join((*outside, script[at:]))) is not None
+
+
+def _delimiter(script: str, delimiter: str, at: int) -> int:
+    """Return the place behind the next delimiter that no backslash takes away."""
+    while at < len(script) and script[at] != delimiter:
+        at += 2 if script[at] == "\\" else 1
+    return at + 1
+
+
+def _awk(call: Call, scope: Scope) -> Iterator[Finding]:
+    given = options(call, "Fvfie", ("--file", "--assign", "--field-separator", "--include"))
+    program = given.operands[:1] if not given.of("-f", "--file") else ()
+    for each in program:
+        if _AWK_RUNS.search(re.sub(r'"(?:\\.|[^"\\])*"|/(?:\\.|[^/\\\n])+/', '""', each.text)):
+            yield Risk("code", "runs an awk program that may write files or run commands")
+        elif not each.known:
+            yield Risk("code", "runs an awk program that is known only when it runs")
+    if any(each.text == "inplace" for each in given.of("-i", "--include")):
+        for path in given.operands[1:]:
+            yield from writes(scope, path, "changes")
+    for path in given.operands[len(program) :]:
+        yield from reads(scope, path)
+
+
+_AWK_RUNS = re.compile(r'\bsystem\s*\(|\||\bprintf?\b[^;}\n]*>|\bgetline\b|@load|>\s*""')
+
+
+def _sort(call: Call, scope: Scope) -> Iterator[Finding]:
+    given = options(call, "okTSt", ("--output", "--key", "--compress-program"))
+    if given.of("--compress-program"):
+        yield Risk("code", "runs a program from inside of sort")
+    for path in given.of("-o", "--output"):
+        yield from writes(scope, path)
+    yield from _read_all(given, scope)
+
+
+def _read_all(given: Options, scope: Scope) -> Iterator[Risk]:
+    for path in given.operands:
+        yield from reads(scope, path)
+
+
+def _grep(call: Call, scope: Scope) -> Iterator[Finding]:
+    given = options(call, "efABCmgtTd", ("--regexp", "--file", "--include", "--exclude", "--glob"))
+    if given.has("--pre"):
+        yield Risk("code", "runs a program on each file it searches")
+    for path in given.of("-f", "--file"):
+        yield from reads(scope, path)
+    named = given.of("-e", "--regexp", "-f", "--file") or given.has("--files")
+    patterns = given.of("-e", "--regexp") or given.operands[:1]
+    for path in given.operands if named else given.operands[1:]:
+        yield from reads(scope, path)
+        outside = [e for e in scope.places(path.text) if e.where is Where.OUTSIDE]
+        everything = given.has("-r", "-R", "--recursive") and any(e.is_top for e in outside)
+        if everything or (outside and any(names_secret(each.text) for each in patterns)):
+            yield Risk("credentials", f"looks for something in all of {path.shown}")
+
+
+def _reserves(call: Call, scope: Scope) -> Iterator[Finding]:
+    yield Risk("system", f"takes up space on the disk with {call.program}")
+    yield from _makes(call, scope)
+
+
+def _unpacks_all(call: Call, scope: Scope) -> Iterator[Finding]:
+    """cpio: the archive says where its files go."""
+    if options(call, "DFIO").has("-i", "--extract", "-p", "--pass-through"):
+        yield Risk("outside", "unpacks to wherever the archive says")
+
+
+def _split(call: Call, scope: Scope) -> Iterator[Finding]:
+    given = options(call, "abCln", ("--filter",))
+    for command in given.of("--filter"):
+        yield RunsText(command.text)
+    yield from _read_all(given, scope)
+    for path in given.operands[1:]:
+        yield from writes(scope, path)
+
+
+def _patch(call: Call, scope: Scope) -> Iterator[Finding]:
+    given = options(call, "pidoBFrVYz", ("--directory", "--output", "--input"))
+    for path in (*given.of("-d", "--directory", "-o", "--output"), *given.operands[:1]):
+        yield from writes(scope, path, "changes")
+
+
+def _reader(call: Call, scope: Scope) -> Iterator[Finding]:
+    """A program that only reads: every word of it may be a path."""
+    for each in call.arguments:
+        if re.match(r"\+.*[!|]|-P|--pager", each.text) and call.program in _PAGERS:
+            yield Risk("code", f"has {call.program} run a program")
+        text = each.text.partition("=")[2] if each.text.startswith("-") else each.text
+        if text:
+            yield from reads(scope, Field(text, each.globs))
+        if re.match(r"--?o(?:ut(?:put)?)?(?:=|$)", each.text) and call.program not in ("ps", "od"):
+            yield Risk("unclear", f"has {call.program} write a file")
+
+
+def _nothing(call: Call, scope: Scope) -> Iterator[Finding]:
+    """A program that does no harm, whatever its words are."""
+    yield from ()
+
+
+_PAGERS = frozenset(("less", "more", "man", "bat", "batcat", "most"))
+_READERS = """
+    cat tac head tail less more most man nl wc cut tr uniq rev fold fmt column comm join paste diff cmp md5sum sha1sum
+    sha224sum sha256sum sha384sum sha512sum shasum cksum b2sum sum base64 base32 xxd od hexdump hd strings jq yq
+    zcat zless zgrep bzcat xzcat bat batcat colordiff sdiff tsort expand unexpand iconv look csvcut csvlook
+    csvstat shuf ptx xmllint pdftotext pr cloc tokei scc readelf objdump nm ldd size exiftool identify mediainfo
+"""
+_HARMLESS = """
+    ls ll la dir vdir tree du df stat file test [ [[ pwd cd echo printf true false : expr seq date cal sleep
+    usleep wait whoami id groups uname arch uptime free ps top pgrep pidof which type whereis
+    whatis info help apropos basename dirname realpath readlink factor bc dc numfmt tput clear reset
+    return exit break continue shift read local readonly getopts umask ulimit times jobs fg bg hash set lscpu
+    lsblk lsof lsusb lspci nproc vmstat iostat getconf locale tty stty w who last sw_vers lsb_release pushd
+    popd dirs let locate mdfind vm_stat mktemp getent logname users shopt unset disown cksum sync
+    uuidgen yes pstree lsattr getfacl namei pathchk blkid sensors nvidia-smi rocm-smi fc-list ipcs mlr xsv
+    dpkg-query tig delta ctags cscope gtags units primes spell aspell hunspell
+    eza exa neofetch figlet cowsay fortune tldr zipinfo
+"""
+_PACKERS = "gzip gunzip bzip2 bunzip2 xz unxz zstd unzstd lz4 dos2unix unix2dos"
+FILES: dict[str, Handler] = {
+    **dict.fromkeys(_READERS.split(), _reader),
+    **dict.fromkeys(_HARMLESS.split(), _nothing),
+    **dict.fromkeys(("rm", "rmdir", "unlink", "trash", "trash-put", "srm"), _rm),
+    **dict.fromkeys(("shred", "wipe"), _shred),
+    **dict.fromkeys(("cp", "install", "ditto"), _cp),
+    **dict.fromkeys(("mkdir", "touch", "mkfifo", "link"), _makes),
+    **dict.fromkeys(("chmod", "chown", "chgrp", "chattr", "setfacl", "setcap", "xattr"), _modes),
+    **dict.fromkeys(("unzip", "7z", "7za", "unrar"), _unpack),
+    **dict.fromkeys(_PACKERS.split(), _packs),
+    **dict.fromkeys(("vi", "vim", "nvim", "ex", "ed", "emacs", "nano", "view", "pico"), _editor),
+    **dict.fromkeys(("grep", "egrep", "fgrep", "rg", "ag", "ack"), _grep),
+    **dict.fromkeys(("awk", "gawk", "mawk", "nawk"), _awk),
+    **dict.fromkeys(("sed", "gsed"), _sed),
+    **dict.fromkeys(("fd", "fdfind"), _fd),
+    **dict.fromkeys(("split", "csplit"), _split),
+    "fallocate": _reserves,
+    "cpio": _unpacks_all,
+    "truncate": _truncate,
+    "mv": _mv,
+    "ln": _ln,
+    "dd": _dd,
+    "tee": _tee,
+    "find": _find,
+    "tar": _tar,
+    "zip": _zip,
+    "sort": _sort,
+    "patch": _patch,
+}
