@@ -2,15 +2,15 @@
 
 This room owns the stored form of everything and the rules of what may be written when. It decides
 nothing about a session: it keeps records, refuses stale writers, and says what it cannot read.
-Files depend downward in this order: decisions · records · base · evolution, encoding · rules · memory ·
+Files depend downward in this order: decisions · records · base · evolution, encoding · rules, gauge · memory ·
 sqlite_schema, sqlite_rows, sqlite_pack, sqlite_batch, sqlite_inbox, sqlite_warnings, sqlite_write, sqlite · open.
 ``liveness`` stands alone,
 and so does ``workspace``: snapshots of working directories.
 """
 
-from .base import Store
+from .base import Store, StoreHealth
 from .memory import MemoryStore
 from .open import open_store
 from .sqlite import Durability, SqliteStore
 
-__all__ = ["Durability", "MemoryStore", "SqliteStore", "Store", "open_store"]
+__all__ = ["Durability", "MemoryStore", "SqliteStore", "Store", "StoreHealth", "open_store"]

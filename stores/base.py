@@ -270,6 +270,22 @@ class Posted(Struct, frozen=True):
     damaged: bool = False
 
 
+class StoreHealth(Struct, frozen=True):
+    """How busy a store's writer is. Durations are in seconds.
+
+    ``queued`` writes wait or are being stored, ``queued_bytes`` of them, the oldest since
+    ``oldest_seconds``. ``commits`` counts the calls of `Store.commit` that were stored since the store
+    was made; the quantiles are those of the last 128 of them, from the call to its answer.
+    """
+
+    queued: int = 0
+    queued_bytes: int = 0
+    oldest_seconds: float = 0.0
+    commits: int = 0
+    commit_seconds_p50: float = 0.0
+    commit_seconds_p99: float = 0.0
+
+
 class Store(Protocol):
     """A place that keeps sessions. One process may open it several times, several processes once
     each; epochs and leases keep them apart."""
@@ -357,6 +373,10 @@ class Store(Protocol):
         Raises:
             BlobUnknown: no such blob is kept.
         """
+        ...
+
+    def health(self) -> StoreHealth:
+        """Return how busy the writer is, from memory; costs microseconds and asks no disk."""
         ...
 
 

@@ -30,6 +30,7 @@ from .base import (
     StoredSession,
     StoreError,
     StoreFailed,
+    StoreHealth,
     StoreUnusable,
     Warn,
     WarningQuery,
@@ -37,6 +38,7 @@ from .base import (
     Written,
 )
 from .evolution import CURRENT, Conversions
+from .gauge import CommitGauge
 from .rules import assemble
 from .sqlite_batch import Known
 from .sqlite_inbox import read_posts
@@ -124,6 +126,7 @@ class SqliteStore:
         self.wait_s_max = wait_s_max
         self.conversions = conversions
         self._known = Known()
+        self._gauge = CommitGauge()
         self._writer: _Channel | None = None
         self._reader: _Channel | None = None
 
@@ -204,12 +207,20 @@ class SqliteStore:
         # Shielded: the caller must learn what became of its writes. Bounded by ``wait_s_max`` for
         # the lock, then by the disk.
         results: list[Written] = []
+        stored = False
+        entry = self._gauge.entered(writes)
         try:
             with CancelScope(shield=True):
                 results = await writer.run(job)
+            stored = True
         except DRIVER_ERRORS as error:
             raise self._failure(error) from error
+        finally:
+            self._gauge.left(entry, stored=stored)
         return results
+
+    def health(self) -> StoreHealth:
+        return self._gauge.health()
 
     def _begin(self, connection: sqlite3.Connection) -> None:
         self._patiently(lambda: connection.execute("BEGIN IMMEDIATE"))

@@ -16,6 +16,7 @@ from ukemi.stores.base import (
     Store,
     StoredSession,
     StoreFailed,
+    StoreHealth,
     Warn,
     WarningQuery,
     Write,
@@ -122,6 +123,9 @@ class FaultyStore:
 
     async def blob(self, digest: str) -> bytes:
         return await self.store.blob(digest)
+
+    def health(self) -> StoreHealth:
+        return self.store.health()
 
     async def _point(self, op: str, number: int, when: When) -> None:
         if op == "commit" and self.on_commit is not None:
