@@ -27,15 +27,18 @@ help:
 demo: .venv/.stamp
 	$(BIN)/ukemi demo
 
+# Side by side on all cores; what asserts real time runs alone.
+SPREAD := --numprocesses auto --maxprocesses 8 --dist worksteal
+
 test: .venv/.stamp
-	$(BIN)/python -m pytest -m "not sweep and not realtime"
+	$(BIN)/python -m pytest $(SPREAD) -m "not sweep and not realtime"
 	$(BIN)/python -m pytest -m "realtime and not sweep"
 
 fast: .venv/.stamp
-	$(BIN)/python -m pytest -m "not slow"
+	$(BIN)/python -m pytest $(SPREAD) -m "not slow and not realtime"
 
 sweep: .venv/.stamp
-	$(BIN)/python -m pytest -m sweep
+	$(BIN)/python -m pytest $(SPREAD) -m sweep
 
 # Real libraries raise real errors on loopback, and each is classified. A case whose library is not in
 # the environment is skipped and named; PostgreSQL's need UKEMI_ERRORS_PG=host:port.

@@ -11,10 +11,10 @@ import pytest
 import ukemi
 
 ROOT = Path(__file__).resolve().parent.parent
-ROOMS = ("actors", "cli", "models", "stores", "supervisor", "tools")
+ROOMS = ("actors", "cli", "models", "stores", "supervisor", "testing", "tools")
 FRONT = ("__init__.py", "__main__.py")
 # Rooms by height; an import may only point to a lower number.
-HEIGHT = {"supervisor": 0, "stores": 1, "actors": 2, "models": 3, "tools": 3, "cli": 4}
+HEIGHT = {"supervisor": 0, "stores": 1, "actors": 2, "models": 3, "tools": 3, "testing": 4, "cli": 5}
 
 
 def modules() -> list[Path]:
@@ -56,7 +56,7 @@ def test_the_package_imports_itself_relatively() -> None:
 
 
 def test_rooms_import_downward_only() -> None:
-    """supervisor ◄─ stores ◄─ actors ◄─ models, tools ◄─ cli; type-only imports count too."""
+    """supervisor ◄─ stores ◄─ actors ◄─ models, tools ◄─ testing ◄─ cli; type-only imports count too."""
     for path in modules():
         room = path.relative_to(ROOT).parts[0]
         for node in ast.walk(ast.parse(path.read_text())):
@@ -103,7 +103,8 @@ def imports_of(path: Path) -> set[Path]:
 
 def test_no_module_of_the_package_is_loaded_twice() -> None:
     assert ukemi.__name__ == "ukemi"
+    folders = {ROOT, *(path.parent for path in modules())}
     for name, module in sorted(sys.modules.items()):
         file = getattr(module, "__file__", None)
-        if file and Path(file).resolve().parent in [ROOT, *(path.parent for path in modules())]:
+        if file and Path(file).resolve().parent in folders:
             assert name.split(".")[0] == "ukemi", f"{file} is loaded as {name}"
