@@ -34,7 +34,7 @@ def test_a_write_weighs_its_bodies(write: Write, size: int) -> None:
 @pytest.mark.parametrize(
     ("values", "share", "expected"),
     [
-        ([], 0.5, 0.0),
+        (list[float](), 0.5, 0.0),
         ([3.0], 0.99, 3.0),
         ([4.0, 1.0, 3.0, 2.0], 0.5, 2.0),
         ([1.0, 2.0, 3.0], 0.5, 2.0),
