@@ -8,6 +8,7 @@ without agents from `ukemi.supervisor`.
 from .actors.agent import Agent
 from .actors.approvals.approvals import ApprovalRequest, RequestClosed
 from .actors.budget import Budget
+from .actors.guarding.function import guard
 from .actors.guarding.guard import Guarded, GuardedResult
 from .actors.guarding.guard_calls import (
     CallFailed,
@@ -23,7 +24,7 @@ from .actors.model import Model, ModelReply, ModelRequest, Prices
 from .actors.outcome import Completed, Dossier, HandedOver, Option, Outcome, Stopped
 from .actors.pool import RuntimeClosed
 from .actors.rollback.rollback import RollbackPreview, RollbackReport
-from .actors.runtime import Runtime, guard
+from .actors.runtime import Runtime
 from .actors.staging.checks import StagedChange, StagedFile
 from .actors.tooling.context import CallContext, current
 from .actors.tooling.marks import NOT_DONE, NotDone, Staged

@@ -9,7 +9,8 @@ scrub · model · tooling · budget, accounts, metering · conversation, ledger,
 outcome · events, bus, upstreams, alerts, workspaces · checkpoint, teller, journal, ownership,
 steady · agent, work, active_time, services · session · ends, resolving, parking, gate, preparing,
 probing, attempting, executing, asking, calling, planning · inspection · life · retention · pool,
-sessions, decisions, inbox, late, keeper · naming, portable, handle, runtime.
+sessions, decisions, inbox, late, keeper · naming, portable, handle · alert_log, installing,
+starting, foundation, core, runtime.
 
 Packages of one concern each, used along the way: tooling, pruning, approvals, staging, audit, undo,
 rollback, handover, guarding.

@@ -122,7 +122,7 @@ async def test_nothing_of_a_parked_session_is_left_in_memory(store: MemoryStore)
         await parked(runtime)
         await anyio.sleep(1.0)
         assert "s-1" not in repr(runtime.tree())
-        assert not runtime._sessions_here.active  # pyright: ignore[reportPrivateUsage]
+        assert not runtime._core.running.sessions.active  # pyright: ignore[reportPrivateUsage]
 
 
 async def test_who_waits_for_the_outcome_waits_over_the_parking(store: MemoryStore) -> None:

@@ -471,7 +471,7 @@ async def test_a_prune_on_request_while_the_model_is_asked(store: MemoryStore) -
     async with Runtime(store, agents=[of]) as runtime:
         await runtime.start("agent", "look", session_id="s")
         await asked.wait()
-        session = runtime._sessions_here.active["s"]  # pyright: ignore[reportPrivateUsage]
+        session = runtime._core.running.sessions.active["s"]  # pyright: ignore[reportPrivateUsage]
         plan = preview_prune(session, upto=5)
         assert isinstance(plan, Plan)
         entry = await prune_session(session, upto=5)

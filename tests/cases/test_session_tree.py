@@ -45,8 +45,7 @@ from ukemi.supervisor.policy import RestartPolicy
 
 def supervisor(runtime: Runtime, path: str) -> Supervisor:
     """Return a handle on a supervisor of the runtime's own tree, to break things with."""
-    kernel = runtime._kernel  # pyright: ignore[reportPrivateUsage]
-    assert kernel is not None
+    kernel = runtime._core.entered.kernel  # pyright: ignore[reportPrivateUsage]
     return kernel.supervisor(path)
 
 
