@@ -69,7 +69,7 @@ AnswerError AnthropicModel Hang OpenAIModel Pieces Reply Script ScriptExhausted 
 parse_model
 """
 TOOLS = "ShellResult delete_file finish list_files read_file shell shell_tool write_file"
-ROOMS = frozenset({"actors", "cli", "models", "stores", "supervisor", "tools"})
+ROOMS = frozenset({"actors", "cli", "models", "stores", "supervisor", "testing", "tools"})
 
 
 @pytest.fixture(params=VIRTUAL_BACKENDS)
