@@ -47,11 +47,13 @@ async def check(out: Output, file: str) -> ExitStatus:
         else:
             out.note(str(error), "red")
         return NOT_DONE
-    overrides = sum(len(each) for each in (policy.agent, policy.tool, policy.upstream))
+    overrides = sum(
+        len(each) for each in (policy.agent, policy.tool, policy.upstream, policy.tenant)
+    )
     if out.as_json:
         out.data({"file": file, "ok": True, "overrides": overrides})
     else:
-        own = "agents, tools and upstreams with sections of their own"
+        own = "agents, tools, upstreams and tenants with sections of their own"
         out.text(f"{file}: ok; {own}: {overrides}")
     return DONE
 

@@ -12,7 +12,7 @@ machine · calls, handle, kernel · tuning.
 
 Of danger: shell reads commands, danger judges calls.
 
-And those of failures: failure · overflow, policy_choices, policy, policy_file · decide, breaker,
+And those of failures: failure · overflow, policy_choices, policy_limits, policy, policy_file · decide, breaker,
 repetition · classifying · classify.
 """
 

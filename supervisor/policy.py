@@ -5,7 +5,7 @@ sections of its own, an upstream its own budget of retries and circuit breaker.
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal, cast
 
 import msgspec
@@ -15,6 +15,7 @@ from .danger.paths import glob_pattern
 from .danger.policy import DangerPolicy, danger_over
 from .errors import ErrorClass
 from .policy_choices import explain_choice
+from .policy_limits import AdmissionPolicy, ConcurrencyPolicy, TenancyPolicy
 
 Section = Mapping[str, Any]
 """Some keys of a section, where the others stay as they are."""
@@ -159,6 +160,7 @@ class UpstreamPolicy(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
     retry_budget: RetryBudgetPolicy = RetryBudgetPolicy()
     breaker: BreakerPolicy = BreakerPolicy()
+    concurrency: ConcurrencyPolicy = ConcurrencyPolicy()
 
 
 class PlanningPolicy(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -310,7 +312,7 @@ class StoragePolicy(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 class Policy(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The whole policy document; every section and key has a default.
 
-    ``agent`` and ``tool`` hold sections of classes by name, ``upstream`` its two sections, each
+    ``agent`` and ``tool`` hold sections of classes by name, ``upstream`` and ``tenant`` theirs, each
     with the keys that differ: ``tool={"pay": {"transient": {"attempts_max": 2}}}``. A tool's own
     sections go over its agent's, those over the document's.
 
@@ -331,6 +333,9 @@ class Policy(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     unknown: ReportPolicy = ReportPolicy()
     retry_budget: RetryBudgetPolicy = RetryBudgetPolicy()
     breaker: BreakerPolicy = BreakerPolicy()
+    concurrency: ConcurrencyPolicy = ConcurrencyPolicy()
+    admission: AdmissionPolicy = AdmissionPolicy()
+    tenancy: TenancyPolicy = TenancyPolicy()
     planning: PlanningPolicy = PlanningPolicy()
     waits: WaitPolicy = WaitPolicy()
     restarts: RestartPolicy = RestartPolicy()
@@ -342,6 +347,7 @@ class Policy(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     agent: dict[str, dict[str, Section]] = {}
     tool: dict[str, dict[str, Section]] = {}
     upstream: dict[str, dict[str, Section]] = {}
+    tenant: dict[str, dict[str, Section]] = {}
 
     def __post_init__(self) -> None:
         for agent in self.agent:
@@ -352,6 +358,8 @@ class Policy(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
                 resolve(self, agent, tool)
         for upstream in self.upstream:
             upstream_policy(self, upstream)
+        for tenant in self.tenant:
+            tenant_policy(self, tenant)
 
 
 CLASS_SECTIONS = tuple(
@@ -385,11 +393,11 @@ def resolve(policy: Policy, agent: str = "", tool: str = "") -> Policy:
         return policy
     # Not through the constructor, which would resolve again; `agent` and `tool` have been used.
     fields = {name: getattr(policy, name) for name in _PLAIN}
-    return Policy(**{**fields, **changed}, upstream=policy.upstream)
+    return Policy(**{**fields, **changed}, upstream=policy.upstream, tenant=policy.tenant)
 
 
 _PLAIN = tuple(
-    each for each in Policy.__struct_fields__ if each not in ("agent", "tool", "upstream")
+    each for each in Policy.__struct_fields__ if each not in ("agent", "tool", "upstream", "tenant")
 )
 
 
@@ -399,12 +407,38 @@ def upstream_policy(policy: Policy, upstream: str) -> UpstreamPolicy:
     Raises:
         ValueError: its sections are unknown or cannot be; the message names them.
     """
-    parts: dict[str, Any] = {"retry_budget": policy.retry_budget, "breaker": policy.breaker}
-    for where, section, keys in _named("upstream", upstream, policy.upstream.get(upstream)):
+    own = _named("upstream", upstream, policy.upstream.get(upstream))
+    return UpstreamPolicy(**_over(policy, UPSTREAM_SECTIONS, own))
+
+
+def tenant_policy(policy: Policy, tenant: str) -> TenancyPolicy:
+    """Return what holds for a tenant: its own values over the document's.
+
+    Raises:
+        ValueError: its sections are unknown or cannot be; the message names them.
+    """
+    own = _named("tenant", tenant, policy.tenant.get(tenant))
+    found: TenancyPolicy = _over(policy, TENANT_SECTIONS, own)["tenancy"]
+    return found
+
+
+UPSTREAM_SECTIONS = UpstreamPolicy.__struct_fields__
+"""Sections that an upstream may have of its own."""
+
+TENANT_SECTIONS = ("tenancy",)
+"""Sections that a tenant may have of its own."""
+
+
+def _over(
+    policy: Policy, known: tuple[str, ...], own: Sequence[tuple[str, str, Section]]
+) -> dict[str, Any]:
+    """Return these sections of the document, with the values of one name over them."""
+    parts: dict[str, Any] = {name: getattr(policy, name) for name in known}
+    for where, section, keys in own:
         if section not in parts:
             raise ValueError(f"{where} is no section; there are: {', '.join(parts)}")
         parts[section] = _merged(where, parts[section], keys)
-    return UpstreamPolicy(**parts)
+    return parts
 
 
 def _named(

@@ -13,13 +13,18 @@ from msgspec import Struct
 
 from .danger.policy import DangerRule
 from .errors import UsageError
-from .policy import OWN_SECTIONS, Policy
+from .policy import OWN_SECTIONS, TENANT_SECTIONS, UPSTREAM_SECTIONS, Policy
 from .policy_choices import explain_choice
 
 _LINE_MAX = 6
 """Members of a list that stand on one line."""
 _ITEMS = {"danger.rules": DangerRule(then="ask", tool="*")}
-_NESTED = {"agent": OWN_SECTIONS, "tool": OWN_SECTIONS, "upstream": ("retry_budget", "breaker")}
+_NESTED = {
+    "agent": OWN_SECTIONS,
+    "tool": OWN_SECTIONS,
+    "upstream": UPSTREAM_SECTIONS,
+    "tenant": TENANT_SECTIONS,
+}
 
 
 def load_policy(policy: "Policy | str | Path | None") -> Policy:
@@ -106,7 +111,8 @@ def _check_nested(kind: str, named: Mapping[str, Any]) -> None:
     """``[agent.NAME.CLASS]`` and its like have a name and a section of the right kind."""
     for name, sections in named.items():
         if not isinstance(sections, dict):
-            raise UsageError(f"[{kind}] {name} = {_written(sections)}: write [{kind}.{name}.CLASS]")
+            own = "CLASS" if _NESTED[kind] is OWN_SECTIONS else _NESTED[kind][0]
+            raise UsageError(f"[{kind}] {name} = {_written(sections)}: write [{kind}.{name}.{own}]")
         for section, keys in cast("dict[str, Any]", sections).items():
             where = f"[{kind}.{_key(name)}.{section}]"
             if section not in _NESTED[kind]:

@@ -1,12 +1,14 @@
 """The policy document: defaults, what it takes, and what it refuses by name."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from ukemi import Policy, RetryPolicy, UsageError
-from ukemi.supervisor.policy import Policies, resolve
+from ukemi.supervisor.policy import Policies, resolve, tenant_policy
 from ukemi.supervisor.policy_file import format_policy, load_policy, parse_policy
+from ukemi.supervisor.policy_limits import AdmissionPolicy, ConcurrencyPolicy, TenancyPolicy
 
 BAD = [
     ("[transient]\nattempts = 3", "attempts"),
@@ -44,6 +46,17 @@ BAD = [
     ),
     ('[upstream."a b".breaker]\nopen_s = 0', '[upstream."a b".breaker] open_s=0'),
     ("[upstream.shop.transient]\nattempts_max = 1", "[upstream.shop.transient]"),
+    ("[admission]\nsessions_max = 0", "sessions_max=0"),
+    ("[admission]\nsessions_max = 2.5", "[admission] sessions_max = 2.5"),
+    ('[admission]\nwaiting_max = "none"', '[admission] waiting_max = "none"'),
+    ("[admission]\nwaiting_max = -1", "waiting_max=-1"),
+    ("[tenancy]\nsessions_max = 0", "sessions_max=0"),
+    ("[concurrency]\ncalls_max = true", "[concurrency] calls_max = true"),
+    ("[tenant.acme.tenancy]\nsessions_max = 0", "[tenant.acme.tenancy] sessions_max=0"),
+    ("[tenant.acme.admission]\nsessions_max = 1", "[tenant.acme.admission]"),
+    ("[tenant.acme.tenancy]\ncalls_max = 1", "[tenant.acme.tenancy] has no key 'calls_max'"),
+    ("[tenant]\nacme = 3", "[tenant.acme.tenancy]"),
+    ("[upstream.shop.concurrency]\ncalls_max = 0", "[upstream.shop.concurrency] calls_max=0"),
 ]
 
 
@@ -124,14 +137,38 @@ def test_an_upstream_has_its_own_values_over_the_document() -> None:
     assert policies.upstream("other").breaker.failures_min == 20
 
 
+def test_a_tenant_has_its_own_values_over_the_document() -> None:
+    text = "[tenancy]\nsessions_max = 9\n[tenant.acme.tenancy]\nsessions_max = 2"
+    policy = parse_policy(text)
+    assert tenant_policy(policy, "acme").sessions_max == 2
+    assert tenant_policy(policy, "other").sessions_max == 9
+    assert resolve(policy, "agent", "tool") is policy
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        lambda: AdmissionPolicy(sessions_max=0),
+        lambda: AdmissionPolicy(sessions_max=True),
+        lambda: AdmissionPolicy(waiting_max=1.5),  # type: ignore[arg-type]
+        lambda: TenancyPolicy(sessions_max="3"),  # type: ignore[arg-type]
+        lambda: ConcurrencyPolicy(calls_max=-1),
+    ],
+)
+def test_limits_made_in_code_are_checked_like_those_of_a_file(made: Callable[[], object]) -> None:
+    with pytest.raises(ValueError, match="must be a whole number"):
+        made()
+
+
 @pytest.mark.parametrize(
     "text",
     [
         "",
         LAYERS,
         '[breaker]\nfailures_min = "none"\n[upstream."gpt-4.1".retry_budget]\nshare_max = 1',
+        '[tenant."a b".tenancy]\nsessions_max = 3\n[concurrency]\ncalls_max = 2',
     ],
-    ids=["defaults", "layers", "upstreams"],
+    ids=["defaults", "layers", "upstreams", "tenants"],
 )
 def test_what_is_printed_loads_to_the_same_policy(text: str) -> None:
     policy = parse_policy(text)
