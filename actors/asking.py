@@ -55,6 +55,7 @@ class Asking:
         self._leaving = False  # the next step goes on from what is stored
         self._waiting = False
         self._n = 0  # number of the answer that is asked for
+        self._asked_at = 0.0
 
     async def ask(self) -> Trouble | None:
         """Get the model's next message; the trouble it is, where there is none."""
@@ -170,6 +171,7 @@ class Asking:
         session = self._session
         request = self._request(attempt)
         session.emit(ModelAsked(session_id=session.id, at_ms=session.now_ms(), attempt=attempt))
+        self._asked_at = session.services.clock.now()
         usage = Usage()
         session.active.enter()
         try:
@@ -254,7 +256,12 @@ class Asking:
         )
         policy = services.policies.of(session.installed.name)
         directive = decide(failure, MODEL_TRAITS, history, policy, services.roll())
-        entry = retried(self._n, -1, attempt, failure, directive, elapsed_s=elapsed_s)
+        entry = msgspec.structs.replace(
+            retried(self._n, -1, attempt, failure, directive, elapsed_s=elapsed_s),
+            upstream=self._name,
+            marks=("read", "safe"),
+            took_s=services.clock.now() - self._asked_at,
+        )
         if isinstance(directive, Retry):
             due_at_ms = services.steady.after_ms(directive.delay_s)
             session.journal.append(msgspec.structs.replace(entry, due_at_ms=due_at_ms))

@@ -159,7 +159,7 @@ def end_failed(
         )
     return Ended(
         content=failed(failure, directive, attempts),
-        state=_state(failure, traits, directive, ran=ran, doubtful=doubtful),
+        state=state_of_failed(failure, traits, directive, ran=ran, doubtful=doubtful),
         error_class=failure.error_class.value,
         attempts=attempts,
         elapsed_s=elapsed_s,
@@ -170,7 +170,7 @@ def end_failed(
     )
 
 
-def _state(
+def state_of_failed(
     failure: Failure, traits: Traits, directive: Directive, *, ran: bool, doubtful: bool
 ) -> CallState:
     """Whether the ledger knows how the call stands.
@@ -332,6 +332,16 @@ def key_of(session_id: str, n: int, index: int, edited: str = "") -> str:
 def traits_of(tool: AnyTool) -> Traits:
     """Return the marks that decisions need."""
     return Traits(safe_to_retry=tool.marks.safe_to_retry, accepts_key=tool.marks.accepts_key)
+
+
+def marks_told(marks: Marks) -> tuple[str, ...]:
+    """Return the marks that decide about a failure, as they are stored beside it."""
+    told = (
+        (marks.effect == "read", "read"),
+        (marks.safe_to_retry, "safe"),
+        (marks.accepts_key, "key"),
+    )
+    return tuple(word for holds, word in told if holds)
 
 
 def judged(name: str, marks: Marks, value: object) -> bool | None:

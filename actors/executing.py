@@ -20,6 +20,7 @@ from .ends import (
     in_doubt_still,
     interrupted,
     judged,
+    marks_told,
     may_have_taken_effect,
     not_again,
     spent,
@@ -333,12 +334,13 @@ class Executing:
                     tried = (why,)
         tries.failure = failure
         if not isinstance(directive, Retry):
-            self._record(call, failure, tries, directive, unsure)
+            self._record(call, failure, tries, now, directive, unsure)
             attempts = tries.attempt
             return self._end_failed(
                 call, failure, directive, tries, attempts, ran=now.entered, tried=tried
             )
         tries.doubtful = unsure
+        self._record(call, failure, tries, now, directive, unsure)
         return await self._wait(call, failure, tries, directive)
 
     def _decide(self, call: Prepared, failure: Failure, tries: Tries) -> Directive:
@@ -362,7 +364,6 @@ class Executing:
     ) -> Ended | Waiting | None:
         """Wait for the next attempt, here or in the store; None once it is time."""
         session = self._session
-        self._record(call, failure, tries, directive, tries.doubtful)
         session.emit(
             RetryScheduled(
                 session_id=session.id,
@@ -387,14 +388,27 @@ class Executing:
         call: Prepared,
         failure: Failure,
         tries: Tries,
+        now: Attempt,
         directive: Directive,
         doubtful: bool,
     ) -> None:
         """Keep the failed attempt for people: what it was taken for, and what followed."""
         session = self._session
         failure = cleaned(failure, session.services.mask)
-        elapsed_s = session.services.clock.now() - tries.first_at
-        entry = retried(call.n, call.index, tries.attempt, failure, directive, elapsed_s=elapsed_s)
+        at = session.services.clock.now()
+        entry = msgspec.structs.replace(
+            retried(
+                call.n,
+                call.index,
+                tries.attempt,
+                failure,
+                directive,
+                elapsed_s=at - tries.first_at,
+            ),
+            upstream=call.tool.marks.upstream or "",
+            marks=marks_told(call.tool.marks),
+            took_s=at - now.began_at,
+        )
         if isinstance(directive, Retry):
             # Stored at once: attempts and the time they took go on over a restart.
             due_at_ms = session.services.steady.after_ms(directive.delay_s)

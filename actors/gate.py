@@ -56,7 +56,7 @@ async def enter(
         return answer
     with services.upstreams.holding(upstream):
         while isinstance(answer, Wait):
-            held = _too_long(upstream, answer.seconds, services.clock.now() - since, time_budget_s)
+            held = too_long(upstream, answer.seconds, services.clock.now() - since, time_budget_s)
             if held is not None:
                 return held
             _tell(session, subject, upstream, answer.seconds)
@@ -69,9 +69,10 @@ async def enter(
     return answer
 
 
-def _too_long(
+def too_long(
     upstream: str, wait_s: float, elapsed_s: float, time_budget_s: float | None
 ) -> Held | None:
+    """Return why a wait for an upstream is not begun; None: there is time for it."""
     if time_budget_s is None or elapsed_s + wait_s <= time_budget_s:
         return None
     return Held(

@@ -2,7 +2,8 @@
 
 Given up, and freed: the full texts of large results and the bookkeeping of settled calls before
 the checkpoints that are kept. The messages stay word for word; what is in doubt, and what may
-still be undone, is kept whole, and of every write that took effect that it did.
+still be undone, is kept whole, of every write that took effect that it did, and of every failed
+attempt what policies decide by.
 """
 
 import msgspec
@@ -71,8 +72,10 @@ def _thinned(
     entry: JournalEntry, unsettled: set[CallId], effects: set[CallId]
 ) -> JournalEntry | None:
     match entry:
-        case Booked() | Retried() | Probed():
+        case Booked() | Probed():
             return None
+        case Retried():
+            return msgspec.structs.replace(entry, message="", detail="")
         case Intended(n, index):
             return entry if (n, index) in unsettled or (n, index) in effects else None
         case Resulted() if (entry.n, entry.index) not in unsettled:

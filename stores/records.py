@@ -377,7 +377,11 @@ class Retried(Entry, frozen=True, tag="retry"):
     ``wait_s`` seconds (retry), or the end of the attempts, for the reason in ``detail``.
     ``retry_after`` is the wait that the other side asked for, in seconds. ``due_at_ms``: when the next
     attempt is due, on the wall clock; the wait goes on over a restart. ``doubtful``: this attempt,
-    or one before it, may have taken effect. ``fields`` are the arguments at fault.
+    or one before it, may have taken effect. ``fields`` are the arguments at fault. What else was decided
+    by, so that other policies can be tried on it: ``executed``, whether this attempt may have taken
+    effect (``no``, ``maybe``, ``yes``); ``upstream``, whom it was made to, empty where nobody was named;
+    ``marks`` of the tool (``read``, ``safe``, ``key``), None in records of older versions; ``took_s``,
+    the seconds of this attempt alone.
     """
 
     n: int
@@ -394,6 +398,10 @@ class Retried(Entry, frozen=True, tag="retry"):
     due_at_ms: int | None = None
     doubtful: bool = False
     fields: tuple[str, ...] = ()
+    executed: str = ""
+    upstream: str = ""
+    marks: tuple[str, ...] | None = None
+    took_s: float = 0.0
 
 
 class Restarted(Entry, frozen=True, tag="restart"):

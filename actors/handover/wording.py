@@ -133,6 +133,7 @@ def retried(
         retry_after=failure.retry_after,
         evidence=tuple(clipped(each, FIELD_MAX) for each in failure.evidence[:EVIDENCE_MAX]),
         fields=tuple(clipped(each, FIELD_MAX) for each in failure.fields[:FIELDS_MAX]),
+        executed=failure.may_have_executed,
     )
 
 
