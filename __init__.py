@@ -42,8 +42,7 @@ from .stores.base import (
     StoreFailed,
     StoreUnusable,
 )
-from .supervisor.classify import Classifier, classify, declared_failure
-from .supervisor.classifying.user import read_rules
+from .supervisor.classify import Classifier, classify, declared_failure, read_rules
 from .supervisor.errors import (
     BusinessRejected,
     ContentRefused,

@@ -11,8 +11,7 @@ from ..stores.base import Store, StoreFailed
 from ..stores.liveness import owner_id
 from ..stores.open import open_store
 from ..stores.sqlite import SqliteStore
-from ..supervisor.classify import Classifier, classify
-from ..supervisor.classifying.user import UserRules, read_rules
+from ..supervisor.classify import Classifier, classify, load, read_rules
 from ..supervisor.clock import Clock, SystemClock
 from ..supervisor.errors import ErrorClass
 from ..supervisor.ids import Ids, RandomIds
@@ -70,8 +69,9 @@ class Foundation:
         self.workspaces = Workspaces(settings, self.file, given.durability)
         self.policy_source = given.policy
         self.policies = Policies(load_policy(given.policy))
-        rules = read_rules(given.rules) if given.rules is not None else UserRules()
+        rules = read_rules(given.rules) if given.rules is not None else None
         self.classifier = Classifier(rules)
+        load()  # now: no session runs yet that would wait for it
         self.clock = given.clock or SystemClock()
         self.ids = given.ids or RandomIds()
         self.secrets = check_secrets(given.secrets)

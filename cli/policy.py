@@ -11,8 +11,7 @@ from msgspec import Struct
 
 from ..actors.ends import traits_of
 from ..actors.tooling.tools import AnyTool, Tool
-from ..supervisor.classify import Classifier
-from ..supervisor.classifying.user import UserRules, read_rules
+from ..supervisor.classify import Classifier, read_rules
 from ..supervisor.decide import History
 from ..supervisor.errors import UsageError
 from ..supervisor.failure import MODEL_TRAITS, Failure, Stage, Traits
@@ -87,7 +86,7 @@ async def explain_error(
     out: Output, error: ErrorGiven, call: CallGiven, policy_file: str | None, rules: str | None
 ) -> ExitStatus:
     """Show evidence, class, directive and numbers for an error of a call."""
-    failure = failure_of(error, read_rules(rules) if rules else UserRules())
+    failure = failure_of(error, Classifier(read_rules(rules) if rules else None))
     name, traits = called(call)
     policy: Policy = resolve(load_policy(policy_file), call.agent, name)
     found = explain(failure, traits, call.history, policy, agent=call.agent, tool=name)
@@ -98,7 +97,7 @@ async def explain_error(
     return DONE
 
 
-def failure_of(given: ErrorGiven, rules: UserRules) -> Failure:
+def failure_of(given: ErrorGiven, classified: Classifier) -> Failure:
     """Classify the error that was named.
 
     Raises:
@@ -116,7 +115,7 @@ def failure_of(given: ErrorGiven, rules: UserRules) -> Failure:
     try:
         received = _received(given)
         stage, received_at = given.stage, received.get("received_at")
-        return Classifier(rules)(received, stage=stage, received_at=received_at)
+        return classified(received, stage=stage, received_at=received_at)
     except ValueError as error:
         raise UsageError(f"the error cannot be read: {error}") from error
 

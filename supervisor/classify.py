@@ -1,66 +1,25 @@
-"""From whatever was raised or answered to a `Failure`: the order in which evidence speaks.
+"""What kind of failure an error is: the door to `classifying`.
 
-Explicit errors raised by the tool, then rules of the user, then structured facts (codes before
-types, types before statuses), then causes of wrappers that say nothing themselves, then words, and
-UNKNOWN for all the rest: UNKNOWN is never retried. Client libraries are looked at, never imported.
+The tables behind it (some 150 patterns) take longer to load than the rest of the library, and a process
+that only reads a store needs none of them. They load with the first error, or with `load`, which a
+runtime calls when it opens: the first failure of a busy process must not wait for them.
 """
 
-import traceback
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-import msgspec
-
-from .classifying.answers import is_declared, is_express, texts
-from .classifying.evidence import Evidence, of_exception, of_input
-from .classifying.fields import blamed_fields
-from .classifying.http import answer_of, of_answer
-from .classifying.live import live_record
-from .classifying.local import (
-    of_database,
-    of_grpc,
-    of_mail,
-    of_name,
-    of_os,
-    of_process,
-    of_validation,
-)
-from .classifying.phrases import Verdict, parse_verdict
-from .classifying.refill import refilled
-from .classifying.tables import NAMES
-from .classifying.user import UserRules
-from .classifying.values import is_list, is_mapping, mapping
-from .classifying.waits import received, stated_wait
-from .classifying.words import clip, of_connection, of_words
-from .errors import GRAVEST_FIRST, ErrorClass, Failed
+from .classifying.answers import is_declared, is_express
+from .classifying.values import is_mapping, mapping
 from .failure import Failure, Stage, Traits
 
-_C = ErrorClass
+if TYPE_CHECKING:
+    from .classifying.user import UserRules
 
-_MESSAGE_MAX = 2_000
-_DEPTH_MAX = 8
-_WAITING = frozenset((_C.TRANSIENT, _C.RATE_LIMITED))
-_NO_RULES = UserRules()
-_NOTHING = parse_verdict("unknown maybe", "nothing known")
-_ARGS = parse_verdict("invalid_argument no", "stage args")
-_CANCELLED = parse_verdict("cancelled maybe", "cancelled")
-# Exceptions of clients that only say "connection": what is in the text and in the chain decides.
-_CONNECTIONS = frozenset(
-    """
-    apiconnectionerror connectionerror connecterror apitimeouterror timeout proxyerror sslerror
-    retryerror endpointconnectionerror httpclienterror transporterror maxretryerror urlerror
-    clientconnectorerror gaierror networkerror httperror apierror protocolerror connectionclosederror
-    slackrequesterror servernotfounderror servicerequesterror serviceresponseerror
-    """.strip().split()
-)
-_CLIENTS = frozenset(
-    """
-    openai anthropic httpx httpx2 requests aiohttp urllib3 boto3 botocore aiosqlite stripe google grpc
-    slack_sdk litellm redis asyncpg
-    """.strip().split()
-)
-# Classes that anybody raises for anything.
-_ANY = frozenset(("exception", "runtimeerror", "oserror", "baseexception", "environmenterror"))
+
+def load() -> None:
+    """Load the tables now; of no effect the second time."""
+    from .classifying import classifier as _  # noqa: F401
 
 
 def classify(
@@ -82,17 +41,19 @@ def classify(
     Raises:
         ValueError: a mapping has no known ``form``.
     """
-    return _classified(error, stage, received_at, _NO_RULES)
+    from .classifying.classifier import failure_of
+
+    return failure_of(error, stage, received_at)
 
 
 class Classifier:
     """`classify` with the user's own rules, which speak before all but explicit errors.
 
     Args:
-        rules: from `read_rules`.
+        rules: from `read_rules`; None for none.
     """
 
-    def __init__(self, rules: UserRules) -> None:
+    def __init__(self, rules: "UserRules | None" = None) -> None:
         self.rules = rules
 
     def __call__(
@@ -104,215 +65,21 @@ class Classifier:
         received_at: float | None = None,
     ) -> Failure:
         """Say what kind of failure an error is; as `classify`."""
-        return _classified(error, stage, received_at, self.rules)
+        from .classifying.classifier import failure_of
+
+        return failure_of(error, stage, received_at, self.rules)
 
 
-def _classified(
-    error: BaseException | Mapping[str, Any],
-    stage: Stage,
-    received_at: float | None,
-    rules: UserRules,
-) -> Failure:
-    evidence = _read(error)
-    told = None if evidence.explicit is not None else rules.judge(evidence)
-    decided, verdict = _decide(evidence, stage, 0, [32]) if told is None else (evidence, told)
-    if stage == "args" and verdict.error_class in (_C.BUG, _C.UNKNOWN):
-        verdict = _ARGS  # nothing was sent, so whatever failed was the arguments
-    failure = _failure(decided, evidence, verdict, received_at)
-    if failure.error_class is _C.BUG and isinstance(error, BaseException):
-        return msgspec.structs.replace(failure, traceback=_traceback(error))
-    return failure
+def read_rules(path: str | Path) -> "UserRules":
+    """Read a file of the user's own rules (`classifying.user` has the keys).
 
+    Raises:
+        UsageError: the file cannot be read, is not TOML, or a rule in it is not one; the message
+            names the file, the rule by its number, and the key.
+    """
+    from .classifying import user
 
-def _read(error: object) -> Evidence:
-    if isinstance(error, Failed):
-        return Evidence(
-            form="exception",
-            type_name=type(error).__name__,
-            names=("failed",),
-            message=error.message,
-            explicit=error,
-        )
-    if isinstance(error, BaseException):
-        return of_exception(live_record(error))
-    return of_input(mapping(error))
-
-
-def _link(source: object) -> Evidence:
-    """A cause or a member: an exception, or its stored form."""
-    return _read(source) if isinstance(source, BaseException) else of_exception(mapping(source))
-
-
-def _decide(
-    evidence: Evidence, stage: Stage, depth: int, budget: list[int]
-) -> tuple[Evidence, Verdict]:
-    """The verdict, and the evidence (of a cause or a member, perhaps) that it came from."""
-    if evidence.members and depth < _DEPTH_MAX:
-        return _worst(evidence, stage, depth, budget)
-    explicit = evidence.explicit
-    if explicit is not None:
-        why = f"raised {evidence.type_name}"
-        return evidence, Verdict(explicit.error_class, explicit.may_have_executed, why)
-    found = _facts(evidence, stage) or _own_name(evidence)
-    if found is not None:
-        return evidence, found
-    inner = evidence.orig if evidence.orig is not None else evidence.cause
-    budget[0] -= 1
-    if inner is not None and depth < _DEPTH_MAX and budget[0] > 0:
-        decided, verdict = _decide(_link(inner), stage, depth + 1, budget)
-        if verdict is not _NOTHING:
-            return decided, verdict
-    return evidence, _by_name_or_words(evidence)
-
-
-def _worst(
-    evidence: Evidence, stage: Stage, depth: int, budget: list[int]
-) -> tuple[Evidence, Verdict]:
-    found: list[tuple[Evidence, Verdict]] = []
-    for member in evidence.members:
-        budget[0] -= 1
-        if budget[0] <= 0:
-            return evidence, _NOTHING
-        found.append(_decide(_link(member), stage, depth + 1, budget))
-    worst = min(found, key=lambda each: GRAVEST_FIRST.index(each[1].error_class))
-    if worst[1].executed == "no" and any(verdict.executed != "no" for _, verdict in found):
-        return worst[0], worst[1]._replace(executed="maybe")
-    return worst
-
-
-def _facts(evidence: Evidence, stage: Stage) -> Verdict | None:
-    """What the structure of an error says by itself; None for wrappers and for mere words."""
-    if evidence.form != "exception":
-        return _text_facts(evidence)
-    if evidence.has("cancellederror", "cancelled", "keyboardinterrupt", "systemexit"):
-        return _CANCELLED
-    for judge in (of_grpc, of_database, of_mail, of_process):
-        if (found := judge(evidence)) is not None:
-            return found
-    if (found := of_validation(evidence, stage)) is not None:
-        return found
-    return _answer_or_connection(evidence)
-
-
-def _text_facts(evidence: Evidence) -> Verdict | None:
-    if evidence.form == "http" or not isinstance(evidence.body, str):
-        return of_answer(evidence)
-    return of_words(evidence.message)
-
-
-def _answer_or_connection(evidence: Evidence) -> Verdict | None:
-    answered = evidence.status >= 300 or (evidence.body is not None and not evidence.has("oserror"))
-    if answered and (found := of_answer(evidence)) is not None:
-        wrapped = evidence.body is None and evidence.message.endswith("Connection error.")
-        return (of_connection(_chain(evidence)) if wrapped else None) or found
-    if evidence.module in ("builtins", "socket") and (found := of_os(evidence)) is not None:
-        return found
-    if evidence.module == "builtins" and evidence.names[0] in _ANY:
-        return None
-    if evidence.has("sslcertverificationerror", "sslerror", "certificateerror"):
-        return of_connection(_chain(evidence)) or parse_verdict("permission_denied no", "TLS")
-    if evidence.names[0] in _CONNECTIONS and evidence.module != "builtins":
-        return _connection(evidence)
-    return None
-
-
-def _connection(evidence: Evidence) -> Verdict | None:
-    """How far a connection came; in a class for the connect phase nothing had been sent."""
-    found = of_connection(_chain(evidence))
-    connecting = evidence.has("connecterror", "clientconnectorerror", "proxyerror")
-    if found is not None and connecting and found.error_class is _C.IN_DOUBT_TIMEOUT:
-        return of_name(evidence)
-    return found
-
-
-def _own_name(evidence: Evidence) -> Verdict | None:
-    """A class whose own name is known speaks before its cause does."""
-    if evidence.form != "exception" or evidence.names[0] in _ANY:
-        return None
-    builtin = evidence.module == "builtins"
-    found = of_name(evidence) if builtin else NAMES.get(evidence.names[0])
-    if evidence.names[0] in ("timeouterror", "timeout", "servertimeouterror"):
-        found = of_connection(evidence.message) or found
-    return found
-
-
-def _chain(evidence: Evidence) -> str:
-    """The messages of an exception and of what it was raised from, by cause or by context."""
-    parts, node = [evidence.message], evidence
-    for _ in range(_DEPTH_MAX):
-        inner = node.cause if node.cause is not None else node.context
-        if inner is None:
-            break
-        node = _link(inner)
-        parts.append(f"{node.type_name} {node.message}")
-    return texts(parts)
-
-
-def _by_name_or_words(evidence: Evidence) -> Verdict:
-    """What is left when no fact and no cause has spoken."""
-    if evidence.form != "exception":
-        return of_words(evidence.message) or _NOTHING
-    named = of_os(evidence) or of_name(evidence)
-    builtin = evidence.module == "builtins"
-    if named is not None and not (builtin and evidence.names[0] in _ANY):
-        return named
-    if evidence.message.startswith("embedded null"):
-        return parse_verdict("invalid_argument no", "a null byte")
-    told = of_words(evidence.message)
-    refused = evidence.names[0] == "valueerror" and _in_client(evidence.raised_in)
-    if refused and (told is None or told.error_class is not _C.PERMISSION_DENIED):
-        return parse_verdict("bug no", "a value the client refused before sending")
-    if told is not None and builtin and told.error_class in (_C.TRANSIENT, _C.INVALID_ARGUMENT):
-        return _NOTHING
-    return told or named or _NOTHING
-
-
-def _in_client(module: str) -> bool:
-    """Whether an exception was raised inside a client library."""
-    return module.partition(".")[0] in _CLIENTS
-
-
-def _failure(
-    decided: Evidence,
-    outer: Evidence,
-    verdict: Verdict,
-    received_at: float | None,
-) -> Failure:
-    answer = answer_of(decided)
-    words = answer.words or clip(_spoken(decided))
-    if decided.status in (0, 200) and "stream" in decided.raised_in and verdict.executed == "no":
-        verdict = verdict._replace(executed="maybe")  # the answer had begun
-    verdict = refilled(verdict, decided, words, answer.codes)
-    wait = None
-    if verdict.error_class in _WAITING:
-        moment = received(decided.headers, received_at)
-        body = (
-            decided.body if (is_mapping(decided.body) or is_list(decided.body)) else decided.attrs
-        )
-        trailers = decided.attrs.get("trailing_metadata")
-        wait = stated_wait(decided.headers, body, words, trailers, moment)
-    fields: Sequence[str] = ()
-    if (explicit := decided.explicit) is not None:
-        wait, fields = explicit.retry_after, explicit.fields
-    elif verdict.error_class is _C.INVALID_ARGUMENT:
-        fields = blamed_fields(decided, words)
-    return Failure(
-        error_class=verdict.error_class,
-        message=(outer.message or words)[:_MESSAGE_MAX],
-        type_name=outer.type_name,
-        retry_after=wait,
-        fields=tuple(fields),
-        may_have_executed=verdict.executed,
-        evidence=(verdict.why,),
-    )
-
-
-def _spoken(evidence: Evidence) -> str:
-    """The words of an exception: its text, what a process wrote, what gRPC gave as details."""
-    attrs = evidence.attrs
-    return texts(
-        (evidence.message, attrs.get("stderr"), attrs.get("grpc_details"), attrs.get("smtp_error"))
-    )
+    return user.read_rules(path)
 
 
 def declared_failure(value: object) -> Failure | None:
@@ -337,11 +104,3 @@ def expressly_failed(value: object) -> bool:
     A code alone, which `declared_failure` looks up too, may as well be that of an order.
     """
     return is_mapping(value) and is_express(mapping(value))
-
-
-def _traceback(error: BaseException) -> str:
-    """The frames without the values in them, newest last, bounded."""
-    places = list(traceback.walk_tb(error.__traceback__))[-8:]
-    return "\n".join(
-        f"{frame.f_code.co_filename}:{line} in {frame.f_code.co_name}" for frame, line in places
-    )
