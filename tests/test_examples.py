@@ -24,7 +24,7 @@ TIMEOUT_S = 60.0
 Event = dict[str, Any]
 
 
-@pytest.mark.realtime
+@pytest.mark.slow
 @pytest.mark.parametrize("example", ALONE, ids=lambda path: path.name)
 def test_an_example_holds_what_it_asserts(example: Path, tmp_path: Path) -> None:
     """It ends well, without a key, a network, a warning, or anything on standard error."""
@@ -41,7 +41,7 @@ def test_an_example_holds_what_it_asserts(example: Path, tmp_path: Path) -> None
     assert not list(tmp_path.iterdir()), "an example leaves nothing behind"
 
 
-@pytest.mark.realtime
+@pytest.mark.slow
 def test_the_quickstart_prints_how_it_went(tmp_path: Path) -> None:
     """The order is there once, and the README says what is to be seen."""
     done = subprocess.run(
@@ -57,7 +57,7 @@ def test_the_quickstart_prints_how_it_went(tmp_path: Path) -> None:
     assert f"It prints `{done.stdout.strip()}`" in (ROOT / "README.md").read_text("utf-8")
 
 
-@pytest.mark.realtime
+@pytest.mark.slow
 @pytest.mark.parametrize("ending", [signal.SIGTERM, signal.SIGKILL], ids=lambda each: each.name)
 def test_sessions_of_the_service_outlive_it(ending: signal.Signals, tmp_path: Path) -> None:
     """Stopped or killed in the middle, the next process goes on after the last checkpoint."""
@@ -83,7 +83,7 @@ def test_sessions_of_the_service_outlive_it(ending: signal.Signals, tmp_path: Pa
         assert (facts["checkpoint"], facts["spent"]["steps"]) == (5, 5)
 
 
-@pytest.mark.realtime
+@pytest.mark.slow
 def test_the_service_takes_messages_and_refuses_what_is_wrong(tmp_path: Path) -> None:
     """A finished session goes on with a message; each mistake of a caller has its status."""
     with service(tmp_path / "service.db") as (_, client):

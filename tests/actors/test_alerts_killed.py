@@ -15,7 +15,7 @@ from ukemi.actors import AlertRaised
 CHILD = Path(__file__).resolve().parent.parent / "support" / "alert_child.py"
 LIMIT_S = 60.0
 
-pytestmark = pytest.mark.realtime
+pytestmark = pytest.mark.slow
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ import pytest
 CHILD = Path(__file__).resolve().parent.parent / "support" / "guard_child.py"
 PATIENCE_S = 60.0
 
-pytestmark = pytest.mark.realtime
+pytestmark = pytest.mark.slow
 
 
 def run(folder: Path, kind: str, how: str) -> subprocess.CompletedProcess[str]:

@@ -16,7 +16,7 @@ CHILD = Path(__file__).resolve().parent.parent / "support" / "parked_child.py"
 WAIT_S = 2.0
 PATIENCE_S = 60.0
 
-pytestmark = pytest.mark.realtime
+pytestmark = pytest.mark.slow
 
 
 class Child:

@@ -11,7 +11,7 @@ ROOT = Path(__file__).resolve().parents[2]
 DOUBT = "in doubt, a person is asked"
 
 
-@pytest.mark.realtime
+@pytest.mark.slow
 def test_killed_payments_end_as_documented(tmp_path: Path) -> None:
     written = tmp_path / "rows.json"
     words = ("payments", "--no-peers", "--killed", "behind", "--json", str(written))

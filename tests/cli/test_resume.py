@@ -190,7 +190,7 @@ def until(process: subprocess.Popen[str], said: str) -> list[str]:
     raise AssertionError(f"{said!r} was never said: {''.join(lines)}")
 
 
-@pytest.mark.realtime
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupted_run_stays_resumable_and_says_how(
     ukemi: Ukemi, tmp_path: Path, number: signal.Signals
@@ -211,7 +211,7 @@ def test_an_interrupted_run_stays_resumable_and_says_how(
     assert (ran.status, ran.out) == (0, "served\n")
 
 
-@pytest.mark.realtime
+@pytest.mark.slow
 def test_a_killed_run_is_resumed_at_once(ukemi: Ukemi, tmp_path: Path) -> None:
     """SIGKILL leaves a lease behind; on the same machine nobody waits for its end."""
     agents = cli_agents.__file__
@@ -228,7 +228,7 @@ def test_a_killed_run_is_resumed_at_once(ukemi: Ukemi, tmp_path: Path) -> None:
     assert (ran.status, ran.out) == (0, "served\n")
 
 
-@pytest.mark.realtime
+@pytest.mark.slow
 def test_an_interrupted_run_is_null_as_json(tmp_path: Path) -> None:
     with start(tmp_path, "run", f"{cli_agents.__file__}:waiter", "wait", "--json") as process:
         until(process, "wait_for_go (2.0) started")

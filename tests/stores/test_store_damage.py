@@ -388,7 +388,6 @@ def killed_after(path: Path, delay_s: float) -> bool:
         return child.stdout.read() == "stored\n"
 
 
-@pytest.mark.realtime
 @pytest.mark.slow
 @pytest.mark.parametrize("anyio_backend", ASYNCIO, ids=["asyncio"])
 async def test_cc_01_killed_while_writing_a_checkpoint(tmp_path: Path) -> None:
