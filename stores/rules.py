@@ -25,12 +25,13 @@ from .base import (
     Post,
     RecordTooNew,
     Rewrite,
+    Row,
     SessionDamaged,
     SessionOwned,
     StoredSession,
     StoreError,
 )
-from .encoding import StoredRow
+from .encoding import StoredRow, row_crc
 from .evolution import Conversions
 from .records import SessionStatus
 
@@ -219,7 +220,7 @@ def damage_of(row: StoredRow | None) -> str | None:
 
 def assemble(
     head: Head,
-    rows: Iterable[StoredRow],
+    stored: Iterable[StoredRow],
     conversions: Conversions,
     *,
     fallback: bool = False,
@@ -228,13 +229,13 @@ def assemble(
 ) -> StoredSession:
     """Make a loaded session of stored rows, oldest first; see ``Store.load``.
 
-    ``broken`` says why ``rows`` stops early where the store knows. Rows behind the checkpoint
+    ``broken`` says why ``stored`` stops early where the store knows. Rows behind the checkpoint
     asked for need not be intact: an earlier checkpoint loads although a later one is damaged.
     """
     session_id = head.session_id
     if upto is not None and not head.oldest_counter <= upto <= head.counter:
         raise _not_kept(head, upto)
-    good, damage = _intact_prefix(head, rows, broken)
+    good, damage = _intact_prefix(head, stored, broken)
     if upto is not None:
         cut = next((i for i, row in enumerate(good) if row.counter >= upto), None)
         if cut is not None:
@@ -243,8 +244,14 @@ def assemble(
             good, damage = good[: cut + 1], None
     if damage is not None and not (fallback and good):
         raise _damaged(session_id, damage)
-    upgraded = [conversions.upgrade(session_id, row.row()) for row in good]
-    return StoredSession(head=head, rows=upgraded, lost=damage)
+    current, upgrade = conversions.version, conversions.upgrade
+    rows = [
+        Row(row.seq, row.counter, current, row.body)
+        if row.version == current
+        else upgrade(session_id, row.row())
+        for row in good
+    ]
+    return StoredSession(head=head, rows=rows, lost=damage)
 
 
 def _intact_prefix(
@@ -252,9 +259,9 @@ def _intact_prefix(
 ) -> tuple[list[StoredRow], str | None]:
     good: list[StoredRow] = []
     for row in rows:
-        damage = damage_of(row)
-        if damage is not None:
-            return good, damage
+        # Seldom, and each row is looked at: what is wrong is only asked where something is.
+        if row.crc != row_crc(row.seq, row.counter, row.version, row.body):
+            return good, damage_of(row)
         good.append(row)
     last = good[-1].seq if good else 0
     if broken is None and last != head.seq:

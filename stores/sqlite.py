@@ -41,17 +41,16 @@ from .evolution import CURRENT, Conversions
 from .gauge import CommitGauge
 from .rules import assemble
 from .sqlite_batch import Known
-from .sqlite_inbox import read_posts
-from .sqlite_rows import (
-    DRIVER_ERRORS,
-    is_broken,
+from .sqlite_heads import (
     read_blob,
     read_head,
     read_heads,
-    read_journal,
     read_orphans,
     read_owners,
+    read_session,
 )
+from .sqlite_inbox import read_posts
+from .sqlite_places import DRIVER_ERRORS, is_broken
 from .sqlite_schema import check_file, check_open, migrate
 from .sqlite_warnings import read_warnings
 from .sqlite_write import commit
@@ -277,11 +276,10 @@ class SqliteStore:
     def _load(
         self, connection: sqlite3.Connection, session_id: str, fallback: bool, upto: int | None
     ) -> StoredSession:
-        found = read_head(connection, session_id)
+        found = read_session(connection, session_id, scan=fallback or upto is not None)
         if found is None:
             raise self._unknown(session_id)
-        head, place = found
-        journal = read_journal(connection, place, scan=fallback or upto is not None)
+        head, journal = found
         return assemble(
             head,
             journal.rows,

@@ -14,15 +14,8 @@ from msgspec import Struct, field
 from .base import SessionUnknown
 from .encoding import Damage, decode_facts, row_crc, unknown_facts
 from .rules import asking
-from .sqlite_rows import (
-    CHUNK_ROWS,
-    SqlitePlace,
-    chunks,
-    examine,
-    marks,
-    read_facts,
-    read_places,
-)
+from .sqlite_journal import examine
+from .sqlite_places import CHUNK_ROWS, SqlitePlace, chunks, marks, read_facts, read_places
 
 LOG_COLUMNS, LIVE_COLUMNS = 9, 7
 

@@ -13,7 +13,7 @@ from zlib import crc32
 from .base import Append, Done, Post, Posted, PostQuery, Written
 from .rules import refuse_post, refuse_taking
 from .sqlite_batch import Batch
-from .sqlite_rows import SqlitePlace, marks
+from .sqlite_places import SqlitePlace, marks
 
 
 def post(batch: Batch, write: Post) -> Written:

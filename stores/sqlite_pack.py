@@ -13,15 +13,8 @@ from .encoding import (
     pack_rows,
 )
 from .rules import damage_of
-from .sqlite_rows import (
-    SqlitePlace,
-    chunks,
-    last_segment,
-    marks,
-    open_segment,
-    read_chain,
-    segment_keys,
-)
+from .sqlite_journal import last_segment, open_segment, read_chain, segment_keys
+from .sqlite_places import SqlitePlace, chunks, marks
 
 
 def pack(connection: sqlite3.Connection, session_id: str, place: SqlitePlace) -> None:

@@ -29,8 +29,9 @@ from .encoding import encode_facts, stored
 from .rules import refuse_append, refuse_claim, refuse_create, refuse_pack, refuse_rewrite
 from .sqlite_batch import Batch, Known
 from .sqlite_inbox import post, take
+from .sqlite_journal import examine
 from .sqlite_pack import pack, rewrite
-from .sqlite_rows import SqlitePlace, examine, is_broken, read_lease
+from .sqlite_places import SqlitePlace, is_broken, read_lease
 from .sqlite_warnings import warn, warned
 
 DAY_MS = 86_400_000

@@ -12,7 +12,7 @@ from msgspec import structs
 from ukemi.stores.base import Append, Claim, Create, Done, Facts, HeadQuery, OpenRequest, Store
 from ukemi.stores.memory import MemoryStore
 from ukemi.stores.sqlite import SqliteStore
-from ukemi.stores.sqlite_rows import read_heads
+from ukemi.stores.sqlite_heads import read_heads
 from ukemi.stores.sqlite_schema import SCHEMA_VERSION
 
 FACTS = Facts(agent="buyer", created_at_ms=1)

@@ -26,7 +26,7 @@ from ukemi.stores.base import (
 from ukemi.stores.memory import MemoryStore
 from ukemi.stores.records import SessionStatus
 from ukemi.stores.sqlite import SqliteStore
-from ukemi.stores.sqlite_rows import read_heads
+from ukemi.stores.sqlite_heads import read_heads
 
 FACTS = Facts(agent="buyer", created_at_ms=1)
 

@@ -1,0 +1,175 @@
+"""Reading and listing the heads of a SQLite store, its owners and its large texts.
+
+Plain functions on one connection. Every list starts from an index that holds what is asked for.
+"""
+
+import heapq
+import sqlite3
+from collections.abc import Iterable, Sequence
+from itertools import islice
+from typing import Any, get_args
+
+from .base import Facts, Head, HeadQuery
+from .encoding import Damage, StoredRow, decode_facts
+from .records import SessionStatus
+from .rules import matches
+from .sqlite_journal import Journal, examine, read_journal
+from .sqlite_places import CHUNK_ROWS, SqlitePlace, make_place
+
+_HEAD = """SELECT h.sid, h.num, h.status, h.epoch, h.seq, h.counter, h.oldest, h.last,
+    l.epoch, l.seq, l.counter, l.last, l.facts_at, l.owner, o.name, o.lease_until_ms,
+    CASE WHEN l.facts_at > 0 THEN f.facts ELSE h.facts END"""
+_OWNED = """ LEFT JOIN owner o ON o.id = l.owner LEFT JOIN log f ON f.id = l.facts_at"""
+_ONE = f"{_HEAD} FROM head h LEFT JOIN live l ON l.num = h.num{_OWNED} WHERE h.sid = ?"
+# CROSS JOIN: SQLite shall start from the few live rows, never from all heads.
+_LIVE = f"{_HEAD} FROM live l CROSS JOIN head h ON h.num = l.num{_OWNED} WHERE l.num < ?"
+# A session's parent is that of its creation, so few of the live rows need be looked at.
+_LIVE_BELOW = f"""{_HEAD} FROM head h INDEXED BY head_parent CROSS JOIN live l ON l.num = h.num{_OWNED}
+    WHERE l.num < ? AND h.parent = ?"""
+# The left join with nothing keeps the columns of both lists the same.
+_REST = f"""{_HEAD} FROM head h INDEXED BY % LEFT JOIN live l ON 0{_OWNED}
+    WHERE h.num < ? AND NOT EXISTS (SELECT 1 FROM live WHERE live.num = h.num)"""
+
+
+_MAY_ASK: frozenset[SessionStatus] = frozenset({"running", "parked"})
+_BY_ASKING = {"any": "head_asking", "untold": "head_untold"}
+
+
+def read_head(connection: sqlite3.Connection, session_id: str) -> tuple[Head, SqlitePlace] | None:
+    """Return a session's head and place, None where it is unknown."""
+    row = connection.execute(_ONE, (session_id,)).fetchone()
+    if row is None:
+        return None
+    place = make_place(row[1:15])
+    return _head(connection, row, place), place
+
+
+def read_session(
+    connection: sqlite3.Connection, session_id: str, *, scan: bool
+) -> tuple[Head, Journal] | None:
+    """Return a session's head and its rows, None where it is unknown; ``scan`` as for `read_journal`."""
+    row = connection.execute(_ONE, (session_id,)).fetchone()
+    if row is None:
+        return None
+    place = make_place(row[1:15])
+    journal = read_journal(connection, place, scan=scan)
+    newest = journal.rows[-1] if journal.rows and journal.rows[-1].seq == place.seq else None
+    return _head(connection, row, place, newest), journal
+
+
+def _head(
+    connection: sqlite3.Connection,
+    row: Sequence[Any],
+    place: SqlitePlace,
+    newest: StoredRow | None = None,
+) -> Head:
+    damaged = examine(connection, place, newest)
+    try:
+        facts = decode_facts(row[16] or b"")
+    except (Damage, TypeError) as damage:
+        facts = Facts(agent="")
+        damaged = damaged or f"the facts cannot be read: {damage}"
+    return Head(
+        session_id=row[0],
+        status=place.status,
+        seq=place.seq,
+        counter=place.counter,
+        oldest_counter=place.oldest_counter,
+        epoch=place.epoch,
+        owner=place.owner,
+        lease_until_ms=None if place.owner is None else row[15] or 0,
+        facts=facts,
+        damaged=damaged,
+    )
+
+
+def read_heads(connection: sqlite3.Connection, query: HeadQuery) -> list[Head]:
+    """List heads, newest first; each status is read by its own index and the lists are merged."""
+    below = 1 << 62
+    if query.after is not None:
+        found = connection.execute("SELECT num FROM head WHERE sid = ?", (query.after,)).fetchone()
+        if found is None:
+            return []
+        below = found[0]
+    wanted = query.status or frozenset(get_args(SessionStatus))
+    if query.asking is not None:
+        wanted &= _MAY_ASK  # for the others the whole index would be read, and nothing found
+    sources = [_pages(connection, query, status, below) for status in sorted(wanted)]
+    rows = heapq.merge(*sources, key=_num, reverse=True)
+    heads = (_head(connection, row, make_place(row[1:15])) for row in rows)
+    return list(islice((head for head in heads if matches(head, query)), query.limit))
+
+
+def _num(row: Sequence[Any]) -> int:
+    num: int = row[1]
+    return num
+
+
+def _pages(
+    connection: sqlite3.Connection, query: HeadQuery, status: str, below: int
+) -> Iterable[Sequence[Any]]:
+    sql, values = _listing(query, status)
+    size = min(max(query.limit, 1), CHUNK_ROWS)
+    while True:
+        rows = connection.execute(f"{sql} DESC LIMIT ?", (below, *values, size)).fetchall()
+        yield from rows
+        if len(rows) < size:
+            return
+        below = _num(rows[-1])
+
+
+def _listing(query: HeadQuery, status: str) -> tuple[str, list[object]]:
+    """Return the statement for one status. Facts of running sessions are compared after reading."""
+    if status == "running" and query.parent is not None:
+        return f"{_LIVE_BELOW} ORDER BY l.num", [query.parent]
+    if status == "running":
+        return f"{_LIVE} ORDER BY l.num", []
+    # Named, since SQLite has no statistics to tell that few sessions have a parent or a due time.
+    index = "head_due" if query.due_before_ms is not None else "head_status"
+    index = "head_parent" if query.parent is not None else index
+    index = "head_left_open" if query.left_open else index
+    index = index if query.asking is None else _BY_ASKING[query.asking]
+    sql, values = f"{_REST.replace('%', index)} AND h.status = ?", list[object]([status])
+    for column, value in (("agent", query.agent), ("parent", query.parent)):
+        if value is not None:
+            sql, values = f"{sql} AND h.{column} = ?", [*values, value]
+    if query.due_before_ms is not None:
+        sql += " AND h.due_at_ms IS NOT NULL AND h.due_at_ms < ?"
+        values.append(query.due_before_ms)
+    if query.asking is not None:
+        # As the index says it, or SQLite will not use it.
+        sql += " AND h.asking > 0" if query.asking == "any" else " AND h.asking = 2"
+    if query.left_open:
+        sql += " AND h.left_open > 0"
+    return f"{sql} ORDER BY h.num", values
+
+
+# ---------------------------------------------------------------- owners, blobs
+
+
+def read_owners(connection: sqlite3.Connection) -> dict[str, int]:
+    """Return the owners of running sessions and the ends of their leases."""
+    return dict(
+        connection.execute(
+            "SELECT name, lease_until_ms FROM owner WHERE id IN (SELECT owner FROM live)"
+        ).fetchall()
+    )
+
+
+_ORPHANS = """SELECT h.sid FROM live l CROSS JOIN head h ON h.num = l.num
+    LEFT JOIN owner o ON o.id = l.owner
+    WHERE o.id IS NULL OR o.lease_until_ms <= ? OR o.name IN (SELECT value FROM json_each(?))
+    ORDER BY l.num LIMIT ?"""
+
+
+def read_orphans(
+    connection: sqlite3.Connection, now_ms: int, dead_json: str, limit: int
+) -> list[str]:
+    """Return running sessions nobody looks after; reads live sessions and owners only."""
+    return [row[0] for row in connection.execute(_ORPHANS, (now_ms, dead_json, limit))]
+
+
+def read_blob(connection: sqlite3.Connection, digest: str) -> tuple[bytes, int] | None:
+    """Return a blob and its check sum."""
+    row = connection.execute("SELECT body, crc FROM blob WHERE digest = ?", (digest,)).fetchone()
+    return None if row is None else (row[0], row[1])
