@@ -27,7 +27,7 @@ from .events import (
     ModelSuperseded,
     RetryScheduled,
 )
-from .gate import Entered, Held, enter
+from .gate import Entered, Held, enter, held_since
 from .handover.dossier import Trouble, alert_of, over_budget
 from .handover.wording import cleaned, refusal_of, refused_request, retried
 from .metering import Meter
@@ -56,6 +56,7 @@ class Asking:
         self._waiting = False
         self._n = 0  # number of the answer that is asked for
         self._asked_at = 0.0
+        self._held_s = 0.0
 
     async def ask(self) -> Trouble | None:
         """Get the model's next message; the trouble it is, where there is none."""
@@ -65,12 +66,15 @@ class Asking:
             return await self._pruner.prune(too_large)
         self._tell_soft_limits()
         self._leaving = False
+        self._held_s = 0.0
         waited = session.state.waits.get(MODEL)
         started = session.services.clock.now() - (waited.elapsed_s if waited else 0.0)
         attempt = waited.number + 1 if waited else 1
         last: Failure | None = None
         while True:
+            asked_at = session.services.clock.now()
             ticket = await self._enter(attempt, started, last)
+            self._held_s += held_since(asked_at, session.services.clock.now())
             if ticket is None or isinstance(ticket, Trouble):
                 return ticket
             with ticket:
@@ -227,6 +231,7 @@ class Asking:
             reply.raw,
             reply.raw_format,
             ledger=True,
+            held_s=self._held_s,
         )
         session.journal.ride(answered)
         session.emit(

@@ -41,7 +41,7 @@ class Tries(Struct):
     """The attempts of one call: when the first was made, the number of the next, the last failure.
 
     ``doubtful``: one of those made may have taken effect. ``looks``: at the working directory, around
-    those made here.
+    those made here. ``held_s``: seconds for which their upstream was not asked.
     """
 
     first_at: float
@@ -49,9 +49,12 @@ class Tries(Struct):
     doubtful: bool
     failure: Failure | None = None
     looks: list[Looking] = []
+    held_s: float = 0.0
 
     def seen(self, ended: Ended) -> Ended:
         """Return the end of the call with what its attempts did to the working directory."""
+        if self.held_s:
+            ended = msgspec.structs.replace(ended, held_s=self.held_s)
         if not self.looks:
             return ended
         windows = tuple(each.window for each in self.looks if each.window is not None)

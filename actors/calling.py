@@ -225,6 +225,7 @@ class Calling:
             windows=ended.windows,
             no_snapshot=ended.no_snapshot,
             trouble=None if ended.trouble is None else trouble_to_data(ended.trouble),
+            held_s=ended.held_s,
         )
         self._tell((n, index), turn.answered.calls[index].name, ended)
         facts = session.facts_after([result]) if session.facts.requests else None

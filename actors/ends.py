@@ -108,6 +108,7 @@ class Ended(Struct, frozen=True, kw_only=True):
     stops: bool = False
     windows: tuple[TreeWindow, ...] = ()
     no_snapshot: str = ""
+    held_s: float = 0.0
 
 
 def end_failed(

@@ -26,7 +26,7 @@ from .ends import (
     spent,
 )
 from .events import RetryScheduled
-from .gate import Entered, Held, enter
+from .gate import Entered, Held, enter, held_since
 from .handover.dossier import Trouble
 from .handover.wording import cleaned, clipped, not_started, retried
 from .ledger import PROBE
@@ -81,7 +81,9 @@ class Executing:
             if ended is not None:
                 return ended
         while True:
+            asked_at = clock.now()
             ticket = await self._enter(call, tries)
+            tries.held_s += held_since(asked_at, clock.now())
             if isinstance(ticket, Ended):
                 return ticket
             now = Attempt(clock.now(), call.id, self._session.began)

@@ -10,6 +10,9 @@ from .session import Session
 from .upstreams import Ticket
 from .work import Work, pause
 
+ASKING_S = 0.001
+"""A wait that is shorter is none: it is what asking takes."""
+
 
 class Held(Struct, frozen=True):
     """The wait for an upstream would outlast the time there is."""
@@ -67,6 +70,11 @@ async def enter(
                 upstream, session, services.roll(), repeat=repeat, placed=answer.placed
             )
     return answer
+
+
+def held_since(asked_at: float, now: float) -> float:
+    """Return the seconds for which a call was held; what asking itself takes is none."""
+    return now - asked_at if now - asked_at > ASKING_S else 0.0
 
 
 def too_long(

@@ -137,6 +137,7 @@ class Answered(Entry, frozen=True, tag="model"):
     ``raw`` holds the provider's own blocks (JSON) in the form named by ``raw_format``, so that they
     go back unchanged. ``ledger``: the runtime that stored this writes an intent before it runs a
     write, so a call without one did not execute. Histories from elsewhere do not promise that.
+    ``held_s``: seconds for which the provider was not asked, since others could not reach it.
     """
 
     n: int
@@ -148,6 +149,7 @@ class Answered(Entry, frozen=True, tag="model"):
     raw: bytes | None = None
     raw_format: str = ""
     ledger: bool = False
+    held_s: float = 0.0
 
 
 class Intended(Entry, frozen=True, tag="intent"):
@@ -265,7 +267,9 @@ class Resulted(Entry, frozen=True, tag="result"):
     ``replayed``: the body did not give this result now; ``by`` says where it is from: ``probe``, or
     the ``record`` of an equal call. ``windows`` are what its attempts did to the working directory,
     ``no_snapshot`` says why that is not known. ``trouble``: what the session is handed over for with
-    it, so that a process killed before the end is stored hands it over all the same.
+    it, so that a process killed before the end is stored hands it over all the same. ``held_s``: seconds
+    for which its upstream was not asked, since others could not reach it; not in ``elapsed_s`` where it
+    succeeded.
     """
 
     n: int
@@ -288,6 +292,7 @@ class Resulted(Entry, frozen=True, tag="result"):
     windows: tuple[TreeWindow, ...] = ()
     no_snapshot: str = ""
     trouble: dict[str, Any] | None = None
+    held_s: float = 0.0
 
 
 class Late(Entry, frozen=True, tag="late"):
