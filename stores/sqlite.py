@@ -12,11 +12,10 @@ import time
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Literal, TypeVar, cast
+from typing import Literal, TypeVar
 from zlib import crc32
 
-import aiosqlite
-from anyio import CancelScope, to_thread
+from anyio import CancelScope
 
 from ..supervisor.errors import UsageError
 from .base import (
@@ -37,6 +36,7 @@ from .base import (
     Write,
     Written,
 )
+from .channel import Channel
 from .evolution import CURRENT, Conversions
 from .gauge import CommitGauge
 from .rules import assemble
@@ -65,35 +65,6 @@ WAL_PAGES_MAX = 4000  # about 16 MB; then a commit also moves them into the main
 WRITER_CACHE_KB, READER_CACHE_KB = 65_536, 16_384
 LOCK_PAUSE_S_FIRST, LOCK_PAUSE_S_MAX = 0.0005, 0.02
 _LOCKED = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
-
-
-class _Channel(aiosqlite.Connection):
-    """A connection whose thread runs whole jobs: one hop for a transaction, not one a statement."""
-
-    def __init__(self, connector: Callable[[], sqlite3.Connection]) -> None:
-        super().__init__(connector, iter_chunk_size=64)
-        # A program that ends without closing must end: to SQLite that is a crash, which is safe.
-        self._thread.daemon = True
-
-    async def connect(self) -> None:
-        """Connect; when that fails, return only after the thread has ended.
-
-        aiosqlite leaves it ending by itself, and it would then report to a loop that is closed.
-        """
-        try:
-            await self
-        except BaseException:
-            with CancelScope(shield=True):
-                await to_thread.run_sync(self._thread.join)
-            raise
-
-    async def run(self, job: Callable[[sqlite3.Connection], T]) -> T:
-        if self._connection is None or not self._running:
-            # aiosqlite's own ValueError could not be told from one of the job.
-            raise sqlite3.ProgrammingError("the connection is closed")
-        # A subclass may use what aiosqlite keeps for itself, but it has no types.
-        result = await self._execute(job, self._conn)  # type: ignore[no-untyped-call]  # pyright: ignore[reportUnknownMemberType]
-        return cast(T, result)
 
 
 class SqliteStore:
@@ -126,8 +97,8 @@ class SqliteStore:
         self.conversions = conversions
         self._known = Known()
         self._gauge = CommitGauge()
-        self._writer: _Channel | None = None
-        self._reader: _Channel | None = None
+        self._writer: Channel | None = None
+        self._reader: Channel | None = None
 
     # ------------------------------------------------------------ open and close
 
@@ -149,7 +120,7 @@ class SqliteStore:
 
     async def _connect(
         self, set_up: Callable[[sqlite3.Connection], None], timeout_s: float
-    ) -> _Channel:
+    ) -> Channel:
         def connector() -> sqlite3.Connection:
             self._patiently(partial(check_open, self.path))
             connection = sqlite3.connect(
@@ -164,7 +135,7 @@ class SqliteStore:
                 raise
             return connection
 
-        channel = _Channel(connector)
+        channel = Channel(connector)
         await channel.connect()
         return channel
 
@@ -333,7 +304,7 @@ class SqliteStore:
         if reader is None:
             raise StoreFailed(f"store {self.name} is not open")
         try:
-            return await reader.run(partial(_snapshot, job=job))
+            return await reader.share(partial(_snapshot, job=job))
         except DRIVER_ERRORS as error:
             raise self._failure(error, session_id) from error
         except UnicodeEncodeError:
