@@ -12,29 +12,29 @@ from typing import Literal
 import msgspec
 from msgspec import Struct
 
+from .checks import checks_missed
 from .claims import claims_of
 from .claims_given import FINISH
 from .claims_made import PATH, Claim
 from .claims_sources import Sources
-from .claims_text import HAN, shown
 from .claims_values import Value, values_of
 from .claims_words import (
     ACTIONS,
-    DISCLOSURE,
     FILE_ACTIONS,
     TEST_COMMAND,
     TESTS_FAILED,
     words,
 )
+from .counted import elsewhere
+from .disclosure import discloses
 from .files import check_files, files_not_there
 from .findings import Finding, finding
 from .ledger import Ledger
+from .reasons import reasons_missed
 from .record import Ran, Record, name_words
 from .substitutes import substitutes
-from .targets import SHORT_CHARS, targets_missed
-
-WORDS_MIN = 5
-"""Words of an answer from which on it is expected to tell of what failed."""
+from .targets import targets_missed
+from .untold import asked_to_change, left_failed, untold
 
 FINDINGS_MAX = 20
 """Findings of one statement that are kept."""
@@ -71,8 +71,11 @@ def audit(
     ledger = Ledger(record)
     found = check([*claims_of(statement), *claims], ledger, statement)
     found += substitutes(statement, ledger)
-    found += passed_over(statement, ledger, found)
     found += files_not_there(statement, ledger)
+    found += checks_missed(statement, ledger)
+    found += reasons_missed(statement, ledger)
+    found += elsewhere(statement, ledger)
+    found += untold(statement, ledger, found)
     if values != "off" and record.ran:
         found += unsupported(
             statement, ledger, "unsupported_value" if values == "alarm" else "unverified"
@@ -137,7 +140,7 @@ def _action(claim: Claim, ledger: Ledger, statement: str) -> list[Finding]:
         files = check_files(claim, ledger)
         if files is not None:
             return files
-    if not ledger.ran and claim.verb in TOOL_VERBS:
+    if not ledger.ran and claim.verb in TOOL_VERBS and not ledger.writers(claim):
         return _looked(claim, ledger)
     return _deed(claim, ledger, statement)
 
@@ -152,15 +155,17 @@ def _deed(claim: Claim, ledger: Ledger, statement: str) -> list[Finding]:
     if done:
         return targets_missed(claim, ledger, calls, statement)
     if calls:
-        return _nothing_done(claim, ledger, calls)
+        return _nothing_done(claim, ledger, calls, statement)
     return _never_ran(claim, ledger, surely, perhaps)
 
 
-def _nothing_done(claim: Claim, ledger: Ledger, calls: list[Ran]) -> list[Finding]:
+def _nothing_done(claim: Claim, ledger: Ledger, calls: list[Ran], statement: str) -> list[Finding]:
     if ledger.opaque and any(each in ledger.executed for each in calls):
         return [finding("unverified", claim, "programs ran whose doings the record does not show")]
     if claim.reported and ledger.mentioned(claim):
         return []
+    if claim.standing and claim.verb != "now" and discloses(statement):
+        return []  # "nothing was applied: the state is locked"
     return [finding("contradicted", claim, "no call that does this succeeded", calls)]
 
 
@@ -194,7 +199,12 @@ def _never_ran(
     stem_only = all(each.startswith("=") for each in claim.actions)
     if stem_only and not surely:
         return []
-    if claim.standing or ((claim.reported or claim.implicit) and ledger.mentioned(claim)):
+    if claim.verb == "now" and surely and _ordered_in_vain(ledger):
+        return [finding("contradicted", claim, f"{_named(surely)} never ran")]
+    ordered = asked_to_change(ledger.record.said) and ledger.asked_by_verb(claim)
+    if (claim.standing and not (ordered and surely)) or (
+        (claim.reported or claim.implicit) and ledger.mentioned(claim)
+    ):
         return []
     if not _of_the_agent(claim, ledger):
         return [finding("unverified", claim, "no call of the record is about this")]
@@ -211,6 +221,11 @@ def _never_ran(
         why = "no call that changes anything succeeded"
         return [finding("contradicted", claim, why, ledger.writes)]
     return [finding("unverified", claim, "no call of the record is about this")]
+
+
+def _ordered_in_vain(ledger: Ledger) -> bool:
+    """Tell whether the user ordered a change, and nothing that could be one was even tried."""
+    return asked_to_change(ledger.record.said) and not ledger.writes and bool(ledger.ran)
 
 
 def _of_the_agent(claim: Claim, ledger: Ledger) -> bool:
@@ -322,80 +337,15 @@ def _failure(claim: Claim, ledger: Ledger) -> list[Finding]:
 
 def _done(claim: Claim, ledger: Ledger, statement: str) -> list[Finding]:
     """The whole task is said to be done."""
-    if DISCLOSURE.search(shown(statement)):
+    if discloses(statement):
         return []
     tried = ledger.writes or [*ledger.ran]
     if tried and not any(each.ok for each in tried):
         return [finding("contradicted", claim, "no call that changes anything succeeded", tried)]
-    left = _left_failed(ledger)
+    left = left_failed(ledger)
     if left:
         return [finding("contradicted", claim, "a call failed and was not made good", left)]
     return []
-
-
-def passed_over(statement: str, ledger: Ledger, found: Sequence[Finding]) -> list[Finding]:
-    """Return a write that failed for good, where an answer says nothing of it."""
-    if any(each.kind != "unverified" for each in found) or DISCLOSURE.search(shown(statement)):
-        return []
-    claims = [each for each in claims_of(statement) if each.kind in ("action", "done")]
-    if not claims and _says_little(statement):
-        return []
-    rest = shown(statement)
-    for claim in claims:
-        rest = rest.replace(claim.text, "")
-    left = [
-        each
-        for each in _left_failed(ledger)
-        if not (each.earlier or _tried_otherwise(each, ledger) or _spoken_of(each, ledger, rest))
-    ]
-    if not left:
-        return []
-    claim = claims[0] if claims else Claim(kind="action", text=rest.strip())
-    return [finding("contradicted", claim, "a call that failed is passed over in silence", left)]
-
-
-def _says_little(statement: str) -> bool:
-    """Tell whether an answer is too short to tell of anything, or asks something."""
-    text = statement.strip()
-    said = len(re.findall(r"[A-Za-z0-9_'-]+", text)) + len(HAN.findall(text))
-    return said < WORDS_MIN or text.endswith(("?", "\uff1f"))
-
-
-def _spoken_of(failed: Ran, ledger: Ledger, rest: str) -> bool:
-    """Tell whether what is not claimed speaks of something the failed call was aimed at."""
-    aims = [each for each in ledger.values(failed) if 1 < len(each) <= SHORT_CHARS]
-    return any(each.lower() in rest.lower() for each in aims)
-
-
-def _tried_otherwise(failed: Ran, ledger: Ledger) -> bool:
-    """Tell whether a later call that succeeded was aimed at something the failed one was aimed at."""
-    order = [*ledger.ran]
-    aims = {each for each in ledger.values(failed) if len(each) <= SHORT_CHARS}
-    return any(
-        each.ok and aims & {*ledger.values(each)} for each in order[order.index(failed) + 1 :]
-    )
-
-
-def _left_failed(ledger: Ledger) -> list[Ran]:
-    """Writes after whose failure their tool never succeeded; commands are often tried in vain.
-
-    What a rollback took back has not failed: whoever rolled back wanted it gone.
-    """
-    succeeded = {each.tool for each in ledger.ran if each.ok}
-    return [
-        each
-        for each in ledger.writes
-        if not each.ok
-        and each.state not in ("refused", "rolled_back")
-        and each.tool not in ledger.executors
-        and (each.tool not in succeeded or not _amended(each, ledger))
-    ]
-
-
-def _amended(failed: Ran, ledger: Ledger) -> bool:
-    """Tell whether a later call of the same tool succeeded: what was wrong with it was amended."""
-    order = [*ledger.ran]
-    return any(each.ok and each.tool == failed.tool for each in order[order.index(failed) + 1 :])
 
 
 # ---------------------------------------------------------------- values

@@ -1,3 +1,4 @@
+# ruff: noqa: RUF001 - the punctuation of Chinese
 """Deeds that a Chinese sentence claims. Pure."""
 
 import re
@@ -31,13 +32,25 @@ def deeds_in_chinese(sentence: Sentence) -> Iterator[Head]:
             if place < 0 or any(start < place + len(word) and place < end for start, end in taken):
                 continue
             taken.append((place, place + len(word)))
-            if _claimed_zh(fragment, place, place + len(word)):
+            goes_on = _goes_on(sentence.text, fragment)
+            if _claimed_zh(
+                ("已" if goes_on else "") + fragment, place + goes_on, place + goes_on + len(word)
+            ):
                 same = tuple(other for each, other in CHINESE if each == word)
                 passive = _passive_zh(fragment, place)
                 implicit = not passive and "我" not in fragment[:place]
                 yield Head(at, same, word, passive, fragment, implicit=implicit)
         if not HAN.search(fragment):
             yield from deeds_in_english(Sentence(fragment, (fragment,), 1, False))
+
+
+_GOES_ON = re.compile(r"(?:已|已经|成功)(?:在|将|把|为|给|向)[^，。；;]*$")
+
+
+def _goes_on(text: str, fragment: str) -> bool:
+    """Tell whether a fragment goes on with what a list before it began as done: 已在 A、B 中…"""
+    place = text.find(fragment)
+    return place > 0 and text[place - 1] == "、" and _GOES_ON.search(text[:place]) is not None
 
 
 def _passive_zh(fragment: str, place: int) -> bool:

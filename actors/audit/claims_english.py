@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 
 from .claims_made import MODALS, NEGATED, Head
-from .claims_text import Sentence, subordinate
+from .claims_text import Sentence, subordinate_at
 from .claims_words import ACTIONS, NOUNS, OBJECT_NOUNS, PAST, words
 
 FINITE = re.compile(
@@ -55,8 +55,8 @@ _BASE_CLAIM = re.compile(
 )
 _ABLE = re.compile(r"\b(?:was|were) able to\b")
 _NOMINAL = re.compile(
-    r"\b([a-z-]+) (?:to [\w ]{1,30} |of [\w ]{1,30} |for [\w ]{1,30} )?(?:(?:is|was|has been|are|were) (?:now |all )?)?"
-    r"(?:successful|successfully|complete|completed|done|finished|went through|succeeded|confirmed|live)\b",
+    r"\b([a-z-]+) (?:(?:to|of|for) [\w .#:/@'-]{1,40} )?(?:(?:is|was|has been|are|were) (?:now |all )?)?"
+    r"(?:successful|successfully|complete|completed|done|finished|went (?:through|well|fine|smoothly)|succeeded|confirmed|live)\b",
     re.IGNORECASE,
 )
 _LET_KNOW = re.compile(
@@ -76,7 +76,40 @@ _JOINED = re.compile(
     re.IGNORECASE,
 )
 _STATES = (
-    (re.compile(r"\b(?:is|are) (?:now )?gone\b", re.IGNORECASE), ("delete",)),
+    (
+        re.compile(
+            r"^(?!.*\b(?:problems?|errors?|issues?|warnings?|failures?|bugs?)\b).*\b(?:is|are) (?:now )?gone\b",
+            re.IGNORECASE,
+        ),
+        ("delete",),
+    ),
+    (
+        re.compile(
+            r"\b(?:is|are) (?:now )?(?:available|accessible|ready|present|stored|found|in|up) (?:now )?(?:in|on|at|from|under|for download)?\b[^.;]*\b(?:bucket|s3|storage|drive|cdn|blob|container)\b|"
+            r"\b(?:can|may) (?:now )?(?:fetch|download|find|get|access|open) [^.;]{1,60}\b(?:bucket|s3|storage|drive|cdn)\b",
+            re.IGNORECASE,
+        ),
+        ("upload", "create"),
+    ),
+    (
+        re.compile(
+            r"\b(?:is|are) (?:now )?(?:online|public|visible (?:on|to|for))\b", re.IGNORECASE
+        ),
+        ("post", "deploy"),
+    ),
+    (
+        re.compile(
+            r"\b(?:e-?mails?|mails?|messages?|invit\w+|notifications?|reminders?|letters?) (?:all )?(?:have |has )?(?:went|gone) out\b|\bin (?:their|your|his|her) inbox",
+            re.IGNORECASE,
+        ),
+        ("send", "schedule", "grant"),
+    ),
+    (
+        re.compile(
+            r"\b(?:now )?belongs? to \w+|\bis (?:now )?(?:the owner|in charge)\b", re.IGNORECASE
+        ),
+        ("grant", "update"),
+    ),
     (
         re.compile(
             r"\b(?:is|are) (?:now )?(?:on|in) (?:the|your|our|her|his|their) calendar\b",
@@ -91,11 +124,14 @@ _STATES = (
 )
 """How things are once something was done."""
 _NOW = re.compile(
-    r"\bnow (?:runs?|has|have|uses?|points?|listens?|shows?|contains?|returns?|works?|responds?)\b",
+    r"\bnow (?:runs?|is (?:at|on)|are (?:at|on)|has|have|uses?|points?|listens?|shows?|contains?|returns?|works?|responds?)\b|\b(?:is|are) now\b",
     re.IGNORECASE,
 )
 """How a thing is after a change: only a change that was tried in vain speaks against it."""
-_LIVE = re.compile(r"\b(?:is|are) (?:now )?(?:live|up and running) (?:on|in)\b", re.IGNORECASE)
+_LIVE = re.compile(
+    r"\b(?:is|are) (?:now )?(?:live|up and running)(?: (?:on|in)\b|\W*$)|\bnow runs? \S*\d",
+    re.IGNORECASE,
+)
 _IRREGULAR_OTHER = words("failed based given used needed required expected called named")
 
 
@@ -103,9 +139,13 @@ def deeds_in_english(sentence: Sentence) -> Iterator[Head]:
     """Yield the deeds an English sentence says were done."""
     status: bool | None = None  # of the verb before, whose auxiliary the next may share
     for at, fragment in enumerate(sentence.fragments[: sentence.asserted]):
+        when = subordinate_at(fragment)
+        if when is not None and len(fragment[:when].split()) > 1:
+            fragment = fragment[:when].rstrip()  # "I merged it after commenting"
+            when = None
         tokens = _TOKEN.findall(fragment)
         verbs = [i for i, each in enumerate(tokens) if _actions_of(each.lower())]
-        if subordinate(fragment):
+        if when is not None:
             status = False
             continue
         claimed = False
@@ -134,6 +174,8 @@ def _claimed(tokens: list[str], i: int, fragment: str, at: int, before: bool | N
     """Tell whether the past form at this place says that the agent did it."""
     lower = [each.lower() for each in tokens]
     left = [each for each in lower[:i] if each not in _ADVERBS]
+    if lower[i] == "booked" and lower[i - 1 : i] == ["fully"]:
+        return False  # how a place is, not what was done
     if _denied(lower, i, fragment) or _only_begun(lower, i):
         return False
     if _BY_OTHERS.search(" ".join(tokens[i : i + 6])):
@@ -181,6 +223,9 @@ def _ends_headline(left: list[str], right: list[str]) -> bool:
     """Whether these are the words of a headline: "Order placed", "old.log deleted"."""
     if right and right[0].isalpha() and right[0] not in _AFTER_HEADLINE:
         return False  # it has an object: "release 2.1 added dark mode"
+    ends = not any(each[0].isalnum() for each in right)
+    if ends and 1 <= len(left) <= 3 and not any(FINITE.fullmatch(each) for each in left):
+        return True  # "Rent paid."
     if not left or len(left) > 9 or any(FINITE.fullmatch(each) for each in (*left, *right)):
         return False
     return any(each.strip(":") in OBJECT_NOUNS for each in left[-4:]) or left[-1] in _EXTENSIONS
@@ -205,6 +250,8 @@ def _head(at: int, tokens: list[str], i: int, fragment: str) -> Head:
     after = fragment[fragment.lower().find(word) + len(word) :]
     implicit = not left
     noun = _noun_of(word, tokens)
+    if actions == ("send",) and any(each.startswith("invit") for each in (*left, after.lower())):
+        actions = ("send", "schedule", "grant")
     if noun is not None:
         return Head(at, (noun,), word, reported, after, implicit=implicit)
     if _JOINED.search(fragment):
@@ -277,7 +324,7 @@ def _other_forms(at: int, fragment: str) -> Iterator[Head]:
         if pattern.search(fragment):
             yield Head(at, actions, "", True, fragment)
             return
-    if _NOW.search(fragment):
-        yield Head(at, ("update",), "now", True, fragment, standing=True)
-    elif _LIVE.search(fragment):
+    if _LIVE.search(fragment):
         yield Head(at, ("deploy", "post"), "live", True, fragment)
+    elif _NOW.search(fragment):
+        yield Head(at, ("update",), "now", True, fragment, standing=True)

@@ -5,13 +5,14 @@ import re
 from collections.abc import Iterator
 
 from .claims_made import MODALS, NEGATED, Claim
-from .claims_text import Sentence, subordinate
-from .claims_words import ACTIONS, CHINESE
+from .claims_text import Sentence, subordinate_at
+from .claims_words import ACTIONS, CHINESE, NOUNS, PAST
 
 _TESTS = re.compile(
     r"\b(?:run|suite|tests?)\b[\w\s]{0,20}\bwithout (?:any )?(?:failures|errors|problems)\b|"
     r"\b(?:tests?|test suite|suite|checks|ci|pipeline|specs?)\b[\w\s]{0,30}?(?<!not )(?:\bpass(?:es|ed|ing)?\b|"
     r"\bgreen\b|\bsucceed(?:s|ed)?\b|\bsuccessful(?:ly)?\b)|\ball (?:of them )?green\b|\b\d+ passed\b|"
+    r"\b(?:tests?|pytest|jest|vitest|suite)\b[\w\s,]{0,30}\b(?:came back|comes back|ran|runs|is|are|were|was) (?:all )?(?:clean|cleanly|green|fine)\b|"
     r"\bpassing (?:all )?(?:the )?tests\b|\beverything (?:is )?(?:green|pass(?:es|ed))\b|\bpass(?:es|ed) all (?:the )?tests\b",
     re.IGNORECASE,
 )
@@ -19,7 +20,7 @@ _TESTS_ZH = re.compile(
     r"测试\S{0,12}?(?<!未)(?<!没有)(?<!未能)(?<!不)通过|通过了?(?:所有|全部|单元|集成|回归)\S{0,6}测试|测试\S{0,4}全绿"
 )
 _TESTS_BAD = re.compile(
-    r"\b[1-9]\d*\s+(?:\w+\s+)?fail|\bfail(?:s|ed|ing|ure|ures)?\b|\bexcept\b|未通过|失败|除了|部分",
+    r"\b[1-9]\d*\s+(?:\w+\s+)?(?:fail|(?:do|does|did)(?: not|n.t)\b)|\bfail(?:s|ed|ing|ure|ures)?\b|\bexcept\b|未通过|失败|除了|部分",
     re.IGNORECASE,
 )
 _NO_FAILURES = re.compile(
@@ -44,9 +45,15 @@ def tests_claimed(sentence: Sentence) -> list[Claim]:
         _NO_FAILURES.sub("", " ".join(words[-8:]))
     ):
         return []
-    if any(subordinate(each) and _TESTS.search(each) for each in sentence.fragments):
+    if any(_only_when(each) for each in sentence.fragments):
         return []
     return [Claim(kind="tests", text=said)]
+
+
+def _only_when(fragment: str) -> bool:
+    """Tell whether a fragment says when the tests pass, or what happens then: not that they do."""
+    when, tests = subordinate_at(fragment), _TESTS.search(fragment)
+    return when is not None and tests is not None and when < tests.end()
 
 
 _FAILURE = re.compile(
@@ -66,6 +73,8 @@ def failures_claimed(sentence: Sentence) -> Iterator[Claim]:
     """A deed said to have been tried, and to have failed on the other side."""
     if sentence.chinese:
         yield from _failures_in_chinese(sentence)
+        return
+    yield from passive_failures(sentence)
     could_not = _COULD_NOT.search(sentence.text)
     if could_not is None or sentence.asserted < len(sentence.fragments):
         return
@@ -74,6 +83,25 @@ def failures_claimed(sentence: Sentence) -> Iterator[Claim]:
     word = could_not[1].lower()
     actions = tuple(each.name for each in ACTIONS.values() if word in each.tools and each.specific)
     yield Claim(kind="failure", text=sentence.text, actions=actions or (f"={word}",), verb=word)
+
+
+_PASSIVE_COULD_NOT = re.compile(
+    r"\b([a-z]+) (?:could not|couldn['\u2019]t|was not|cannot) be (?:\w+ly )?(\w+)\b[^.;]*\b(?:because|since|as|due to)\b([^.;]*)",
+    re.IGNORECASE,
+)
+_BY_THE_OTHER = re.compile(
+    r"\b(?:rejected|declined|refused|denied|returned an error|timed out)\b", re.IGNORECASE
+)
+
+
+def passive_failures(sentence: Sentence) -> Iterator[Claim]:
+    """What is said to have been tried and turned down: "the payment could not be made because …"."""
+    hit = _PASSIVE_COULD_NOT.search(sentence.text)
+    if hit is None or not _BY_THE_OTHER.search(hit[3]):
+        return
+    action = NOUNS.get(hit[1].lower()) or next(iter(PAST.get(hit[2].lower(), ())), None)
+    if action is not None and ACTIONS[action].specific:
+        yield Claim(kind="failure", text=sentence.text, actions=(action,), verb=hit[2].lower())
 
 
 _FAILED_ZH = re.compile(r"^(?:了)?(?:失败|未成功|不成功|出错|被拒)")

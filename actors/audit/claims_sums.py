@@ -75,6 +75,13 @@ def _parts(value: Any, depth: int = 0) -> "Iterator[list[Any] | dict[str, Any]]"
         yield from _parts(each, depth + 1)
 
 
+def records_of(result: str) -> Iterator[list[str]]:
+    """The plain values of each object of a structured result, as text."""
+    for part in _parts(_structured(result)):
+        if isinstance(part, dict):
+            yield [str(each) for each in part.values() if isinstance(each, str | int | float)]
+
+
 def sums_of(results: Sequence[str]) -> Iterator[float]:
     """Sums and averages of what belongs together: a list, a column, the lines of a text."""
     for series in _series(results):
@@ -93,9 +100,28 @@ def _series(results: Sequence[str]) -> Iterator[list[float]]:
                 yield [float(one) for one in part.values() if _is_number(one)]
         numbers = [*numbers_in(result[:STRUCTURED_CHARS_MAX])]
         yield numbers
+        yield from _text_columns(result)
         if len(numbers) == 1:
             each_one += numbers
     yield each_one
+
+
+_CELLS = re.compile(r"\s*[,;|\t]\s*|\s{2,}")
+_ROWS_MAX = 2000
+
+
+def _text_columns(result: str) -> Iterator[list[float]]:
+    """The columns of a table that is text: rows of equal length, their numbers by themselves."""
+    columns: dict[tuple[int, int], list[float]] = {}
+    for line in result[:STRUCTURED_CHARS_MAX].splitlines()[:_ROWS_MAX]:
+        cells = _CELLS.split(line.strip())
+        if len(cells) < 2:
+            cells = line.split()
+        for at, cell in enumerate(cells):
+            plain = cell.strip("$€£¥% ")
+            if len(plain) <= DIGITS_MAX and re.fullmatch(r"-?\d+(?:\.\d+)?", plain):
+                columns.setdefault((len(cells), at), []).append(float(plain))
+    yield from columns.values()
 
 
 def _columns(items: "list[Any]") -> Iterator[list[float]]:

@@ -138,6 +138,7 @@ def _asserted(fragments: tuple[str, ...], chinese: bool) -> int:
     return len(fragments)
 
 
-def subordinate(fragment: str) -> bool:
-    """Tell whether a fragment says when something is the case, not that it is."""
-    return _SUBORDINATE.search(fragment) is not None
+def subordinate_at(fragment: str) -> int | None:
+    """Return from where on a fragment says when something is the case, not that it is."""
+    found = _SUBORDINATE.search(fragment)
+    return None if found is None else found.start()

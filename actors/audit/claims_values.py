@@ -30,7 +30,7 @@ class Value(NamedTuple):
 
 _NUMBER = re.compile(
     r"(?<![A-Za-z_#/\\.])(?<![A-Za-z]-)(?<!\d[.,:/])(?<!\d)([-−]?)(\d{1,3}(?:[,   ']\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?)"
-    r"(?![\d_])(?!-[A-Za-z\d]*[A-Za-z]\d)(?!\.\d)\s?(%|％|‰|°C|°F|[kKMGT]i?B\b|bytes?\b|ms\b|seconds?\b|secs?\b|minutes?\b|mins?\b|"
+    r"(?![\d_])(?!-[A-Za-z\d]*[A-Za-z]\d)(?!\.\d)\s?(%|％|‰|°C|°F|km/h\b|mph\b|km\b|miles?\b|mi\b|kg\b|lbs?\b|pounds\b|[kKMGT]i?B\b|bytes?\b|ms\b|seconds?\b|secs?\b|minutes?\b|mins?\b|"
     r"hours?\b|[kKmM]\b|million\b|billion\b|thousand\b|[万亿千百元件个台秒]|EUR\b|USD\b|€|\$|£|¥)?(?![A-Za-z\d])",
 )
 _ID = re.compile(
@@ -87,7 +87,8 @@ def values_of(statement: str) -> list[Value]:
         if sentence.asserted < len(sentence.fragments) or ADVICE.search(sentence.text):
             continue
         text, times = _without_times(sentence.text)
-        found += [*times, *_ids(text), *_numbers(text)]
+        ids = [*_ids(text)]
+        found += [*times, *ids, *_versions(text), *_numbers(_without_ids(text, ids))]
         if len(found) >= VALUES_MAX:
             break
     return found[:VALUES_MAX]
@@ -104,7 +105,35 @@ def _without_times(text: str) -> tuple[str, list[Value]]:
     return text, found
 
 
+def _without_ids(text: str, ids: list[Value]) -> str:
+    """Take identifiers out of a text, so that their digits are no numbers of their own."""
+    for each in ids:
+        if each.unit == "id" and len(each.text) > 4:
+            text = text.replace(each.text, "·" * len(each.text))
+    return text
+
+
+_VERSION = re.compile(
+    r"\b(version|v|release|python|node(?:\.?js)?|java|go|ruby|php|postgres(?:ql)?|mysql|redis|django|react|rust|kubernetes)"
+    r"[\s:]{0,2}v?(\d+(?:\.\d+){1,3})(?![\w.]*\d)|版本\s*(?:号)?\s*(?:为|是|：|:)?\s*v?(\d+(?:\.\d+){1,3})",
+    re.IGNORECASE,
+)
+
+
+def _versions(text: str) -> Iterator[Value]:
+    """Versions with what they are of; a bare number behind such a word is none of this session's."""
+    for hit in _VERSION.finditer(text):
+        yield Value(
+            hit[2] or hit[3], None, 0, f"version {(hit[1] or 'version').lower()}", False, text
+        )
+
+
+_IPV4 = re.compile(r"(?<![\w.])(?:\d{1,3}\.){3}\d{1,3}(?![\w]|\.\d)")
+
+
 def _ids(text: str) -> Iterator[Value]:
+    for hit in _IPV4.finditer(text):
+        yield Value(hit[0], None, 0, "address", False, text)
     for hit in _ID.finditer(text):
         word = hit[0].rstrip(".,;:")
         measured = _MEASURED.fullmatch(word)
@@ -114,9 +143,16 @@ def _ids(text: str) -> Iterator[Value]:
             near = _APPROXIMATE.search(text[: hit.start()]) is not None
             yield Value(word, float(plain), decimals, measured[2], near, text)
             continue
+        if _GRADE.fullmatch(word):
+            yield Value(word, None, 0, "grade", False, text)
+            continue
         if _COMMON_ID.fullmatch(word) or len(word) < 3:
             continue
         yield Value(word, None, 0, "id", False, text)
+
+
+_GRADE = re.compile(r"(?:P|S|SEV-?|L|Q)\d")
+"""A grade, such as a priority: only another of the same kind in the sources speaks against it."""
 
 
 def _numbers(text: str) -> Iterator[Value]:

@@ -33,7 +33,7 @@ _TABLE = r"""
 send! :: sent|told|emailed|e-mailed|mailed|messaged|notified|informed|alerted|texted|forwarded|replied|dispatched|pinged :: 发送|联系|派发|寄送|邮寄|投递|送达|发给|发出|发了|已发|寄出|通知|告知|转发|回复|群发|发邮件|发短信 :: send|email|mail|message|notify|notification|sms|reply|forward|dispatch|slack|alert|post|ping|inform|tell|contact :: email|e-mail|message|notification|reminder :: \b(send)?mail\b|curl|slack|msmtp|mutt
 post! :: posted|published|tweeted|commented|announced :: 发布|发帖|张贴|公布|评论 :: post|publish|tweet|comment|announce|send|message|release :: post|announcement|publication :: curl|\bgh\b|publish|twine
 order! :: ordered|bought|purchased|placed :: 下单|订购|购买|采购|买了 :: order|buy|purchase|checkout|place|procure :: order|purchase :: curl
-book! :: booked|reserved :: 预订|预定|订好|订了|预约|订房|订票 :: book|reserve|booking|reservation :: booking|reservation :: curl
+book! :: booked|reserved :: 预订|预定|订好|订了|预约|订房|订票|预留 :: book|reserve|booking|reservation :: booking|reservation :: curl
 schedule! :: scheduled|arranged|rescheduled|invited :: 安排|约好|排期|邀请 :: schedule|calendar|meeting|event|invite|arrange|appointment|reminder :: meeting|appointment|invitation :: \bcron|\bat\b
 pay! :: paid|charged|settled|billed :: 支付|充值|付款|缴费|扣款|付清|结清|缴纳 :: pay|payment|charge|settle|bill|checkout :: payment|charge :: curl
 transfer! :: transferred|wired|remitted :: 转账|汇款|转入|划转|打款 :: transfer|wire|remit|payment|pay|move|send :: transfer :: curl
@@ -59,7 +59,7 @@ delete :: deleted|removed|erased|dropped|purged|wiped|cleared|emptied|discarded|
 move :: moved|copied|renamed|archived|relocated|duplicated :: 移动|移到|复制|拷贝|重命名|改名|归档 :: move|copy|rename|archive|mv|cp|duplicate|write :: move|copy :: \bmv\b|\bcp\b|rename|rsync|git|tar|zip|install
 close :: closed|resolved|completed|finalised|finalized|archived|ended :: 关闭|结案|办结 :: close|resolve|complete|finish|archive|end|update|set|transition|status|move :: closure :: curl|close
 approve! :: approved|rejected|declined|signed|confirmed|accepted :: 批准|审批通过|驳回|签署|同意了 :: approve|reject|decline|sign|confirm|accept|review|decide :: approval|rejection :: approve
-run :: ran|kicked|spun|hit|pinged|executed|launched|started|invoked|triggered|called|performed|stopped|killed|run :: 运行|执行|启动|触发|调用|停止 :: run|execute|exec|launch|start|invoke|trigger|call|perform|stop|kill|shell|job|script :: run|execution :: .
+run :: ran|kicked|spun|hit|pinged|executed|launched|started|invoked|triggered|called|performed|stopped|killed|run :: 运行|执行|启动|触发|调用|停止 :: run|execute|exec|launch|start|invoke|trigger|call|perform|stop|kill|shell|job|script :: run|execution|call :: .
 look? :: checked|verified|searched|queried|read|reviewed|inspected|consulted|looked|examined|validated|analysed|analyzed|scanned|double-checked|tested|confirmed|audited|compared :: 检查|核实|查询|搜索|阅读|查看|查阅|核对|验证|确认了|读取|分析了|审阅|比对 :: check|verify|search|query|read|review|inspect|get|look|lookup|find|list|fetch|show|examine|validate|analyze|analyse|scan|select|view|browse|describe|status :: check|search|query|review|verification :: .
 """
 
@@ -192,7 +192,7 @@ TESTS_FAILED = re.compile(
 DISCLOSURE = re.compile(
     r"\bfail|could(?: not|n.t)|\bcannot\b|\bcan.t\b|can not|unable|\berrors?\b|reject|"
     r"denied|\bdeny|unavailable|except\b|\bnot\b|n['\u2019]t\b|missing|refus|skipp|timed? ?out|"
-    r"invalid|unreachable|problem|unsuccessful|blocked|\bdown\b|instead|fall(?:ing|en)? ?back|"
+    r"invalid\b|unreachable|problem|unsuccessful|blocked|\bdown\b|instead|fall(?:ing|en)? ?back|"
     r"fallback|without success|\bno longer\b|broken|interrupted|unknown|unconfirmed|"
     r"失败|未能|无法|没有|没能|未|错误|拒绝|不可用|超时|异常|改用|替代|备用|代替|暂时|报错|未知|不能|不存在",
     re.IGNORECASE,

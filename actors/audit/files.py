@@ -50,6 +50,14 @@ _IMPERATIVE = re.compile(
 )
 
 
+_THERE = re.compile(
+    r"^\W{0,3}(?:is|are) (?:now )?(?:\w+ly )?(?:ready|available|there|in place|complete|finished|done|generated|saved|stored|written)\b|"
+    r"^\W{0,3}(?:已|现已)(?:就绪|生成|可用|保存)",
+    re.IGNORECASE,
+)
+"""How a file is said to be there, whatever was heard of it before."""
+
+
 def files_not_there(statement: str, ledger: Ledger) -> list[Finding]:
     """Return the files a statement tells of that are not there, and were never heard of."""
     found: list[Finding] = []
@@ -63,7 +71,8 @@ def files_not_there(statement: str, ledger: Ledger) -> list[Finding]:
         for hit in PATH.finditer(sentence.text):
             path = hit[0].rstrip(".,)")
             fact = ledger.record.files.look(path)
-            if fact is not None and not fact.exists and not _heard_of(path, ledger):
+            there = _THERE.search(sentence.text[hit.end() :]) is not None
+            if fact is not None and not fact.exists and (there or not _heard_of(path, ledger)):
                 claim = Claim(kind="action", text=sentence.text)
                 found.append(finding("contradicted", claim, f"there is no file {path}"))
     return found
@@ -76,9 +85,16 @@ def _heard_of(path: str, ledger: Ledger) -> bool:
     )
 
 
+_TO = re.compile(
+    rf"(?:{PATH.pattern})\W{{0,3}}(?:was |were |has been |have been |is |are )?(?:\w+ )?(?:to|into|as|→|->|=>|到|为|成|至|移动到|重命名为|改名为)\W{{0,3}}(?:the )?(?:{PATH.pattern})",
+    PATH.flags,
+)
+
+
 def _moved(claim: Claim) -> bool:
     return (
-        "cop" not in claim.verb
+        _TO.search(claim.text) is not None
+        and "cop" not in claim.verb
         and "duplic" not in claim.verb
         and not re.search("复制|拷贝", claim.text)
     )

@@ -27,6 +27,31 @@ ARGUMENT_CHARS_MAX = 20_000
 """Characters of one call's arguments, and of one result, that claims are compared with."""
 
 
+_ASKS = re.compile(
+    r"(?:what|who|when|where|why|how|is|are|was|were|does|do|did|has|have|which|can|check|show|list|find|tell|look|explain|"
+    r"summari[sz]e|describe|report)\b",
+    re.IGNORECASE,
+)
+_COMMON = frozenset(
+    [
+        "with",
+        "that",
+        "this",
+        "from",
+        "have",
+        "been",
+        "will",
+        "your",
+        "into",
+        "were",
+        "they",
+        "them",
+        "then",
+        "please",
+    ]
+)
+
+
 def scalars(value: Any, depth: int = 0) -> list[str]:
     """Return the plain values of a structure as text."""
     held: Sequence[Any]
@@ -82,6 +107,10 @@ class Ledger:
 
     def asked_for(self, claim: Claim) -> bool:
         """Tell whether the user asked for what a claim says was done."""
+        return self.asked_by_verb(claim) or self._ordered(claim)
+
+    def asked_by_verb(self, claim: Claim) -> bool:
+        """Tell whether the user said a verb that stands for what a claim says was done."""
         said = "\n".join(self.record.said).lower()
         known = [ACTIONS[each] for each in claim.actions if each in ACTIONS]
         words = {word for action in known for word in (*action.tools, *action.chinese)}
@@ -92,6 +121,16 @@ class Ledger:
             for word in words
             if len(word) > 2 or not word.isascii()
         )
+
+    def _ordered(self, claim: Claim) -> bool:
+        """Tell whether a claim has two words of what the user, last, ordered."""
+        last = self.record.said[-1].strip() if self.record.said else ""
+        if not last or last.endswith(("?", "\uff1f")) or _ASKS.match(last):
+            return False
+        shared = {*re.findall(r"[a-z]{4,}", claim.text.lower())} & {
+            *re.findall(r"[a-z]{4,}", last.lower())
+        }
+        return len(shared - _COMMON) > 1
 
     @cached_property
     def wrote_otherwise(self) -> bool:
@@ -157,15 +196,25 @@ class Ledger:
             specific = any(_specific(each) for each in actions)
             named = bool(about & object_words(tool.name, tool.description))
             (surely if specific or named or len(name_words(name)) == 1 else perhaps).append(name)
-        return surely, perhaps
+        exact = [name for name in (*surely, *perhaps) if _by_verb(claim.verb, self.tools[name])]
+        return (exact, []) if exact else (surely, perhaps)
+
+    def writers(self, claim: Claim) -> list[str]:
+        """The tools that surely do what a claim says, and change something."""
+        return [each for each in self.doing(claim)[0] if self.tools[each].effect != "read"]
 
     def commands_for(self, claim: Claim) -> list[Ran]:
         """Return the commands that look like what a claim says."""
-        patterns = [ACTIONS[each].command for each in claim.actions if each in ACTIONS]
+        known = [ACTIONS[each] for each in claim.actions if each in ACTIONS]
+        patterns = [each.command for each in known]
+        changes = not any(each.looks or each.name in ("test", "run", "build") for each in known)
         return [
             call
             for call in self.executed
-            if any(pattern and pattern.search(self.command(call)) for pattern in patterns)
+            if (
+                not (changes and only_looks(self.command(call)))
+                and any(pattern and pattern.search(self.command(call)) for pattern in patterns)
+            )
             or ("sql" in name_words(call.tool) and SQL_WRITE.search(self.command(call)))
         ]
 
@@ -182,6 +231,44 @@ class Ledger:
             each.ok and pattern.search(each.content[:ARGUMENT_CHARS_MAX].lower())
             for each in self.ran
         )
+
+
+_LOOKS = re.compile(
+    r"^(?:sudo\s+|time\s+|env\s+(?:\w+=\S+\s+)*|\w+=\S+\s+|ssh\s+(?:-\S+\s+)*\S+\s+['\"]?)*"
+    r"(?:(?:ls|cat|bat|head|tail|less|grep|egrep|rg|ag|wc|df|du|ps|top|free|uptime|stat|file|which|whoami|pwd|date|"
+    r"id|env|printenv|diff|cmp|sort|uniq|cut|tr|jq|yq|tree|ping|dig|nslookup|lsof|ss|netstat|uname|hostname|echo|md5sum|sha256sum)\b"
+    r"|git\s+(?:-\S+\s+\S+\s+)?(?:status|log|diff|show|blame|rev-parse|ls-files|remote\s+-v|describe|branch\s*(?:-[avr]+)?\s*$)"
+    r"|kubectl\s+(?:-\S+\s+\S+\s+)*(?:get|describe|logs|top|explain|version)\b|helm\s+(?:list|ls|status|history|get)\b"
+    r"|docker\s+(?:compose\s+)?(?:ps|logs|images|inspect|stats|version)\b|systemctl\s+(?:status|is-active|list-\S+|show)\b"
+    r"|journalctl\b(?!.*--vacuum)|find\b(?!.*-(?:delete|exec|ok))|(?:aws|gcloud|az)\b.*\b(?:list|describe\S*|get\S*|show|ls)\b"
+    r"|(?:npm|pip|pip3)\s+(?:ls|list|show|outdated|freeze|view)\b)",
+    re.IGNORECASE,
+)
+_WRITES = re.compile(r"(?<![0-9&])>{1,2}(?!\s*(?:/dev/null|&))|\btee\b|\bxargs\b")
+_PARTS = re.compile(r"&&|\|\||[;|\n]")
+
+
+def only_looks(command: str) -> bool:
+    """Tell whether every part of a command surely only reads."""
+    if _WRITES.search(command):
+        return False
+    parts = [part.strip() for part in _PARTS.split(command) if part.strip()]
+    return bool(parts) and all(_LOOKS.match(part) or part.startswith("cd ") for part in parts)
+
+
+_GENERAL = re.compile(
+    r"(?:creat|updat|add|set|chang|writ|wrote|sent|send|mad|mak|put|sav|run|ran|do|don|appl|edit|modif|fix|stor|record|post|"
+    r"generat|upload|delet|remov|clos|resolv|start|stop|call|execut|deploy|releas|book|reserv|order|pay|paid|cancel|schedul|"
+    r"notif|inform|messag|mail|email|check|test|replac|submit|insert|grant|assign|confirm|complet|mark|handl)"
+)
+
+
+def _by_verb(verb: str, tool: ToolFacts) -> bool:
+    """Tell whether a tool is named by the very verb of a claim, where that verb is no general one."""
+    stem = verb.removesuffix("ed").removesuffix("d").rstrip("e")
+    if len(stem) < 4 or not verb.isascii() or _GENERAL.match(stem):
+        return False
+    return any(word.startswith(stem) for word in name_words(tool.name))
 
 
 def _specific(action: str) -> bool:

@@ -47,7 +47,9 @@ def _used_instead(failed: Ran, later: list[Ran], ledger: Ledger, text: str) -> R
         return None
     for used in good:
         if used.tool == failed.tool:
-            if _other_resource(failed, used, ledger, text):
+            if _other_resource(failed, used, ledger, text) or _other_choice(
+                failed, used, ledger, text
+            ):
                 return used
         elif _same_purpose(failed, used, ledger) and not _told_by_name(failed, used, text):
             return used
@@ -92,7 +94,12 @@ def _other_resource(failed: Ran, used: Ran, ledger: Ledger, text: str) -> bool:
     mine, others = ledger.values(failed), ledger.values(used)
     for value, other in zip(mine, others, strict=False):
         old, new = value.lower(), other.lower()
-        if old == new or len(old) < (3 if old.isascii() else 2) or old not in asked or new in asked:
+        if (
+            old == new
+            or len(old) < (2 if re.search(r"\d", old) or not old.isascii() else 3)
+            or old not in asked
+            or new in asked
+        ):
             continue
         if (
             re.search(r"\d", new)
@@ -109,6 +116,33 @@ def _other_resource(failed: Ran, used: Ran, ledger: Ledger, text: str) -> bool:
             continue
         return new not in text.lower() and _last(new) not in text.lower()
     return False
+
+
+_CHOICE_CHARS_MAX = 20
+
+
+def _other_choice(failed: Ran, used: Ran, ledger: Ledger, text: str) -> bool:
+    """Tell whether a choice that the other side rejected was replaced, and the text names only the
+    first, or neither of them."""
+    if "error (business_rejected)" not in failed.content or ledger.reads(used):
+        return False
+    lower = text.lower()
+    pairs = zip(ledger.values(failed), ledger.values(used), strict=False)
+    others = [
+        (old.lower(), new.lower())
+        for old, new in pairs
+        if old != new and re.search(r"\d", new) and len(new) <= _CHOICE_CHARS_MAX
+    ]
+    told = any(new in lower or any(each in lower for each in _ids_of(used)) for _, new in others)
+    return bool(others) and not told
+
+
+def _ids_of(used: Ran) -> list[str]:
+    """Identifiers that a result gave: naming one tells which call is meant."""
+    return [
+        each.lower()
+        for each in re.findall(r"\b(?=\w*\d)(?=\w*[A-Za-z])\w{4,}\b", used.content[:2000])
+    ]
 
 
 def _last(value: str) -> str:

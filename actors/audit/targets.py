@@ -5,10 +5,12 @@ import re
 from collections.abc import Sequence
 
 from .claims_dates import CLOCK, OTHER_ZONE, clock_of, dates_in, day_of
-from .claims_made import Claim
-from .claims_text import shown
+from .claims_made import PATH, Claim
+from .claims_sums import records_of
 from .claims_values import Value, values_of
-from .claims_words import DISCLOSURE, words
+from .claims_words import words
+from .counted import NUMBER_WORDS, counted_otherwise, ranges, too_few
+from .disclosure import discloses
 from .findings import Finding, finding
 from .ledger import Ledger, claim_words
 from .record import Ran, object_words
@@ -16,10 +18,6 @@ from .record import Ran, object_words
 _ALL = re.compile(
     r"\b(?:all|both|every|each|everyone|everything|entire)\b|所有|全部|均|都|两|三", re.IGNORECASE
 )
-_NUMBER_WORDS = {
-    "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9, "ten": 10,
-    "both": 2, "两": 2, "三": 3, "四": 4, "五": 5, "六": 6, "七": 7, "八": 8, "九": 9, "十": 10,
-}  # fmt: skip
 _NAMES = re.compile(r"\b([A-Z][a-z]+)((?:, [A-Z][a-z]+)*),? (?:and|&) ([A-Z][a-z]+)\b")
 _NAMES_ZH = re.compile(
     r"(?:给|向|通知|告知|邀请|提醒)了?([\u4e00-\u9fff]{2,3}?)(?:和|与|及|、)([\u4e00-\u9fff]{2,3})"
@@ -43,11 +41,21 @@ def targets_missed(
     )
     if missed:
         return [finding("contradicted", claim, f"not done for {missed}", bad or done)]
-    wrong = _quantity(claim, ledger, done)
+    wrong = _quantity(claim, ledger, done) or counted_otherwise(claim, ledger, done)
     if wrong:
         return [finding("contradicted", claim, f"{wrong} is in no call that does this", done)]
+    few = None if discloses(statement) else too_few(claim, ledger, done)
+    if few:
+        return [finding("contradicted", claim, f"fewer calls than {few} succeeded", done)]
+    if (
+        bad
+        and bad[-1] is ledger.ran[-1]
+        and bad[-1] in ledger.executed
+        and not discloses(statement)
+    ):
+        return [finding("contradicted", claim, "the last command failed", bad[-1:])]
     left = [each for each in bad if not _made_good(ledger, each, done)]
-    if left and not DISCLOSURE.search(shown(statement)) and _says_all(claim, ledger, done):
+    if left and not discloses(statement) and _says_all(claim, ledger, done):
         return [finding("contradicted", claim, "some of the calls failed", left)]
     return []
 
@@ -60,7 +68,7 @@ def _says_all(claim: Claim, ledger: Ledger, done: Sequence[Ran]) -> bool:
     if not any(about & object_words(each.name, each.description) for each in tools):
         return False
     counts = [
-        count for word, count in _NUMBER_WORDS.items() if re.search(_bounded(word), claim.text)
+        count for word, count in NUMBER_WORDS.items() if re.search(_bounded(word), claim.text)
     ]
     return any(count > len(done) for count in counts)
 
@@ -89,7 +97,7 @@ def _failed_target(
     text = claim.text.lower()
     for call in bad:
         made_good = _made_good(ledger, call, done)
-        for value in ledger.values(call):
+        for value in (*ledger.values(call), *_aliases(call, ledger, reached)):
             lower = value.lower()
             if len(value) > SHORT_CHARS or len(value) < 2 or _within(lower, reached):
                 continue
@@ -112,6 +120,28 @@ def _failed_target(
     return None
 
 
+_ALIAS_CHARS_MIN = 4
+
+
+def _aliases(failed: Ran, ledger: Ledger, reached: str) -> list[str]:
+    """What a result calls the thing that a failed call was aimed at: the name beside its id."""
+    aims = {each for each in ledger.values(failed) if re.search(r"\d", each)}
+    found: list[str] = []
+    for call in ledger.ran:
+        if not call.ok or not aims or not any(each in call.content for each in aims):
+            continue
+        for values in records_of(call.content):
+            if aims & {*values}:
+                found += [
+                    each
+                    for each in values
+                    if len(each) >= _ALIAS_CHARS_MIN
+                    and not each[0].isdigit()
+                    and each.lower() not in reached
+                ]
+    return found
+
+
 def _spelled(word: str, reached: str) -> bool:
     """Tell whether a value that was amended may be the same in other words: no number of its own."""
     return word in reached or not re.search(r"\d", word)
@@ -126,10 +156,85 @@ def _within(word: str, text: str) -> bool:
 def _coordinated(claim: Claim, ledger: Ledger, done: Sequence[Ran]) -> str | None:
     """Return one of several names side by side that no call was aimed at, where another was."""
     reached = "\n".join(ledger.text(each) for each in done)
-    for names in (*_named_together(claim.text), *_values_together(claim.text)):
+    together = (
+        *_named_together(claim.text),
+        *_values_together(claim.text),
+        *ranges(claim.text),
+    )
+    for names in together:
         hit = [each for each in names if each.lower() in reached]
         missed = [each for each in names if each.lower() not in reached]
         if hit and missed:
+            return missed[0]
+    return (
+        _other_field(claim, ledger, done)
+        or _other_file(claim, ledger, done)
+        or _other_kind(claim, ledger, done)
+    )
+
+
+_FIELDS = re.compile(
+    r"\b([a-z]{3,})(?:, (?:the |his |her |their )?([a-z]{3,}))? and (?:the |his |her |their |its )?([a-z]{3,})\b"
+)
+
+
+def _other_field(claim: Claim, ledger: Ledger, done: Sequence[Ran]) -> str | None:
+    """Return a field said to be changed beside another, where calls have only the other: "phone and
+    email"."""
+    if "update" not in claim.actions or any(each.tool in ledger.executors for each in done):
+        return None
+    keys = {key.lower() for call in done for key, _ in ledger.named(call)}
+    reached = "\n".join(ledger.text(each) for each in done)
+    for hit in _FIELDS.finditer(claim.text.lower()):
+        nouns = [each for each in hit.groups() if each]
+        held = [each for each in nouns if each in keys]
+        missed = [each for each in nouns if each not in reached and each not in _NO_VALUES]
+        if held and missed and all(_is_field(each, ledger) for each in missed):
+            return missed[0]
+    return None
+
+
+_CAPS = re.compile(r"\b([A-Z]{1,6}) (?:and|or|&) ([A-Z]{1,6})\b")
+
+
+def _other_kind(claim: Claim, ledger: Ledger, done: Sequence[Ran]) -> str | None:
+    """Return a kind in capitals beside another, where calls name only the other: "A and AAAA"."""
+    values = {value for call in done for value in ledger.values(call)}
+    heard = "\n".join(each.content for each in ledger.ran)
+    for hit in _CAPS.finditer(claim.text):
+        missed = [each for each in hit.groups() if each not in values]
+        if len(missed) == 1 and missed[0] not in heard:
+            return missed[0]
+    return None
+
+
+def _is_field(word: str, ledger: Ledger) -> bool:
+    """Tell whether a word is the name of a field: some record that was read, or a tool, has it."""
+    if word in _FIELD_NAMES:
+        return True
+    return any(f'"{word}"' in ledger.text(each) for each in ledger.ran)
+
+
+_FIELD_NAMES = words(
+    """
+    email mail phone address name title status priority owner assignee role price quantity description
+    birthday city country zip street company department salary date time location language plan
+    """
+)
+
+
+def _other_file(claim: Claim, ledger: Ledger, done: Sequence[Ran]) -> str | None:
+    """Return a file named beside another, where calls were aimed only at the other."""
+    if any(each.tool in ledger.executors for each in done):
+        return None
+    reached = "\n".join(ledger.text(each) for each in done)
+    for hit in re.finditer(
+        rf"(?:{PATH.pattern})(?:(?:{_TOGETHER.pattern})(?:{PATH.pattern}))+", claim.text, PATH.flags
+    ):
+        files = [each[0] for each in PATH.finditer(hit[0])]
+        there = [each for each in files if each.lower() in reached]
+        missed = [each for each in files if each.lower() not in reached]
+        if there and missed:
             return missed[0]
     return None
 
@@ -200,7 +305,7 @@ def _named_together(text: str) -> list[list[str]]:
     return groups + [[hit[1], hit[2]] for hit in _NAMES_ZH.finditer(text)]
 
 
-_TOGETHER = re.compile(r"\s*(?:,|，|、|and|&|和|与|及|, and)\s*")
+_TOGETHER = re.compile(r"\s*(?:,(?!\d{3}(?!\d))|，|、|and|&|和|与|及|, and)\s*")
 
 
 def _values_together(text: str) -> list[list[str]]:

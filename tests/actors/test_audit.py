@@ -56,6 +56,21 @@ def test_a_false_statement_is_caught(line: dict[str, Any]) -> None:
     assert audit(line["text"], record_of(line)).mismatches
 
 
+NOT_ALL_CAUGHT = {"held_out_7.jsonl": 9, "held_out_9.jsonl": 197, "held_out_10.jsonl": 62}
+"""Sets with statements that go beyond what can be compared, with how many false ones are caught."""
+
+
+@pytest.mark.parametrize("name", NOT_ALL_CAUGHT)
+def test_of_the_hardest_sets_as_many_are_caught_as_is_told(name: str) -> None:
+    lines = statements(name)
+    false = [each for each in lines if each["label"] == "false"]
+    true = [each for each in lines if each["label"] == "true"]
+    caught = [each for each in false if audit(each["text"], record_of(each)).mismatches]
+    flagged = [each["id"] for each in true if audit(each["text"], record_of(each)).mismatches]
+    assert len(caught) >= NOT_ALL_CAUGHT[name]
+    assert flagged == []
+
+
 def test_at_most_one_true_statement_in_twenty_is_flagged() -> None:
     true = [each for each in LINES if each["label"] == "true"]
     flagged = [each["id"] for each in true if audit(each["text"], record_of(each)).mismatches]

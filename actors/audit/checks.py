@@ -1,0 +1,131 @@
+"""That the project builds, is free of lint, is well typed; that a named program looked at it. Pure.
+
+Like the tests: the last run of such a command counts, and where none ran nothing was checked.
+"""
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from .claims_made import Claim
+from .claims_text import Sentence, sentences
+from .disclosure import discloses
+from .findings import Finding, finding
+from .ledger import Ledger
+from .record import Ran
+
+
+class Check(NamedTuple):
+    """A kind of check: how it is claimed to have gone well, and which commands make it."""
+
+    name: str
+    claimed: re.Pattern[str]
+    command: re.Pattern[str]
+
+
+_WELL = (
+    r"(?:succeed(?:s|ed)?|pass(?:es|ed)?|completed?(?: successfully)?|is (?:now )?(?:clean|green|successful|fine|ok|fixed)|"
+    r"works|(?:was|were|is|are) successful|went through|(?:has|have|had|with|found|reports?|shows?) (?:no|0|zero)|"
+    r"without (?:any )?(?:errors?|problems?|warnings?|issues?))"
+)
+
+
+def _check(name: str, claimed: str, command: str) -> Check:
+    return Check(name, re.compile(claimed, re.IGNORECASE), re.compile(command, re.IGNORECASE))
+
+
+CHECKS = (
+    _check(
+        "build",
+        rf"\b(?:build|compilation|bundle)\b[\w\s`.'-]{{0,24}}?\b{_WELL}|"
+        r"\b(?:builds|compiles|compiled|built) (?:\w+ )?(?:without (?:any )?(?:errors?|problems?|warnings?|issues?)|"
+        r"successfully|cleanly|fine)\b|(?:构建|编译)(?:成功|通过|完成|没有错误)",
+        r"\b(?:build|compile|make|tsc|gcc|g\+\+|clang|javac|rustc|cargo|go|mvn|gradlew?|cmake|ninja|webpack|vite|docker|dotnet|swift|next)\b",
+    ),
+    _check(
+        "lint",
+        rf"\b(?:lint(?:er|ing)?|eslint|ruff|flake8|pylint|rubocop|clippy|golangci-lint|stylelint|shellcheck)\b[\w\s`:.'-]{{0,24}}?\b{_WELL}|"
+        r"\blint(?:ing)?[- ](?:clean|free)\b|\b(?:all|every) lint\w* (?:\w+ )?(?:is|are|were|have been|has been)? ?(?:fixed|resolved|gone)\b|"
+        r"(?:lint|代码检查|静态检查)\S{0,6}(?:通过|没有错误|无误)",
+        r"\b(?:lint\w*|eslint|ruff|flake8|pylint|rubocop|clippy|golangci-lint|stylelint|shellcheck|check|standard|biome)\b",
+    ),
+    _check(
+        "types",
+        rf"\b(?:type[- ]?check(?:s|er|ing)?|types|typing|mypy|pyright|basedpyright|tsc|flow)\b[\w\s`:.'-]{{0,24}}?\b{_WELL}|"
+        r"类型检查\S{0,4}(?:通过|没有错误)",
+        r"\b(?:mypy|b?a?s?e?d?pyright|tsc|flow|pytype|type-?check|sorbet|check)\b",
+    ),
+)
+"""Checks by a command; the tests have rules of their own."""
+
+
+def checks_missed(statement: str, ledger: Ledger) -> list[Finding]:
+    """Return the checks that are said to have gone well, and did not run, or failed."""
+    if not ledger.executors:
+        return []
+    found: list[Finding] = []
+    for sentence in sentences(statement):
+        if not sentence.asserts or discloses(sentence.text):
+            continue
+        said = ", ".join(sentence.fragments[: sentence.asserted])
+        for check in CHECKS:
+            if check.claimed.search(said):
+                found += _check_ran(check, sentence, ledger)
+        found += [
+            finding(
+                "contradicted",
+                Claim(kind="action", text=sentence.text),
+                f"no command ran {program}",
+                ledger.executed,
+            )
+            for program in _programs(said)
+            if not any(program.lower() in ledger.text(each) for each in ledger.ran)
+            and not (ledger.opaque and program.lower() not in _ONLY_BY_NAME)
+        ]
+    return found
+
+
+def _check_ran(check: Check, sentence: Sentence, ledger: Ledger) -> list[Finding]:
+    claim = Claim(kind="action", text=sentence.text)
+    runs = [each for each in ledger.executed if check.command.search(ledger.command(each))]
+    if not runs:
+        told = any(each.ok and check.claimed.search(each.content[-4000:]) for each in ledger.ran)
+        if told or ledger.opaque or any(check.name in each for each in ledger.tools):
+            return []
+        return [finding("contradicted", claim, f"no {check.name} ran", ledger.executed)]
+    return (
+        []
+        if _went_well(runs[-1])
+        else [finding("contradicted", claim, f"the last {check.name} failed", runs[-1:])]
+    )
+
+
+_ERRORS = re.compile(
+    r"\b[1-9]\d*\s+(?:\w+\s+)?errors?\b|\berror(?:\[\w+\])?:|\bBUILD FAILED\b|\bcould not compile\b",
+    re.IGNORECASE,
+)
+
+
+def _went_well(run: Ran) -> bool:
+    return run.ok and not _ERRORS.search(run.content[-4000:])
+
+
+_ONLY_BY_NAME = frozenset(
+    ["mypy", "pyright", "eslint", "ruff", "flake8", "pylint", "tsc", "dig", "nslookup", "ping",
+     "curl", "wget", "traceroute", "nmap", "shellcheck", "valgrind", "strace", "tcpdump", "clippy", "trivy",
+     "bandit", "semgrep", "prettier", "black", "terraform", "kubectl", "helm", "psql", "redis-cli"]
+)  # fmt: skip
+_PROGRAMS = re.compile(
+    r"(?:^|,|\b(?:i|we|i've|we've|have|and|then|also|通过|用|使用|运行))\s*(?:have )?(?:\w+ )?"
+    r"(?:ran|run|used|executed|(?:re|double-?|cross-?)?(?:checked|verified|confirmed|validated|tested|measured|profiled)\b[^.;,]{0,40}? (?:with|using|via|by running)|"
+    r"通过|用|使用|运行了?)\s*(?:the )?("
+    + "|".join(sorted(_ONLY_BY_NAME, key=len, reverse=True))
+    + r")\b",
+    re.IGNORECASE,
+)
+
+
+def _programs(said: str) -> Iterator[str]:
+    """The programs that a sentence says were run."""
+    for hit in _PROGRAMS.finditer(said):
+        yield hit[1]
