@@ -26,8 +26,8 @@ _LIVE = f"{_HEAD} FROM live l CROSS JOIN head h ON h.num = l.num{_OWNED} WHERE l
 # A session's parent is that of its creation, so few of the live rows need be looked at.
 _LIVE_BELOW = f"""{_HEAD} FROM head h INDEXED BY head_parent CROSS JOIN live l ON l.num = h.num{_OWNED}
     WHERE l.num < ? AND h.parent = ?"""
-# The left join with nothing keeps the columns of both lists the same.
-_REST = f"""{_HEAD} FROM head h INDEXED BY % LEFT JOIN live l ON 0{_OWNED}
+# The left join with no row there is keeps the columns of both lists the same.
+_REST = f"""{_HEAD} FROM head h INDEXED BY % LEFT JOIN live l ON l.num = 0{_OWNED}
     WHERE h.num < ? AND NOT EXISTS (SELECT 1 FROM live WHERE live.num = h.num)"""
 
 
