@@ -63,8 +63,9 @@ format: .venv/.lint
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
 
+# All workloads beside the limits and the peers, which it installs into .venv-peers-agents.
 bench: .venv/.stamp
-	$(BIN)/python -m benchmarks
+	$(BIN)/python -m benchmarks suite
 
 # Beside pykka and xoscar, which it installs into .venv-peers.
 bench-kernel: .venv/.stamp

@@ -1,24 +1,36 @@
-"""Run the benchmarks that are named, or all of them."""
+"""Run the benchmark that is named; without a name, the suite."""
 
 import sys
 from importlib import import_module
-from pathlib import Path
 
-NAMES = ("steps", "store", "kernel", "classify", "storm", "workspace", "approvals", "payments")
+MODULES = {
+    "suite": "benchmarks.suite.main",
+    "report": "benchmarks.suite.report",
+    **{
+        name: f"benchmarks.{name}"
+        for name in (
+            "steps",
+            "store",
+            "store_scale",
+            "kernel",
+            "classify",
+            "storm",
+            "workspace",
+            "approvals",
+            "payments",
+        )
+    },
+}
 
 
 def main() -> int:
-    here = Path(__file__).parent
-    known = [name for name in NAMES if (here / f"{name}.py").exists()]
-    named = [word for word in sys.argv[1:2] if not word.startswith("-")]
-    if unknown := [name for name in named if name not in known]:
-        print(f"no benchmark {unknown[0]!r}; there are: {', '.join(known)}", file=sys.stderr)
+    named = sys.argv[1] if len(sys.argv) > 1 and not sys.argv[1].startswith("-") else None
+    name = named or "suite"
+    if name not in MODULES:
+        print(f"no benchmark {name!r}; there are: {', '.join(MODULES)}", file=sys.stderr)
         return 2
-    words = sys.argv[1 + len(named) :]
-    for name in named or known:
-        print(f"\n== {name}\n", flush=True)
-        sys.argv = [f"python -m benchmarks {name}", *words]
-        import_module(f"benchmarks.{name}").main()
+    sys.argv = [f"python -m benchmarks {name}", *sys.argv[2 if named else 1 :]]
+    import_module(MODULES[name]).main()
     return 0
 
 

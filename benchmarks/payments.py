@@ -132,7 +132,7 @@ def main() -> None:
     parser.add_argument("--no-peers", action="store_true", help="without LangGraph and DBOS")
     parser.add_argument("--killed", choices=MOMENTS, help="at this moment alone")
     given = parser.parse_args()
-    peers = None if given.no_peers else build("peers_payments")
+    peers = None if given.no_peers else build("peers_agents")
     found = list(rows(peers, MOMENTS if given.killed is None else (given.killed,)))
     print(shown(found))
     if given.json is not None:

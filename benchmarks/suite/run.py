@@ -1,0 +1,187 @@
+"""Run cells: each in a fresh process, the contenders of a point directly after one another, in rounds.
+
+A cell that takes too long is ended with all it started; its contender is given nothing larger.
+"""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from msgspec import Struct
+
+from ..cells import disk
+from .plan import IN_PEERS_ENVIRONMENT, PARKED_MODULE, PEERS, Entry
+
+ROOT = Path(__file__).resolve().parents[2]
+CELL_S_MAX, PEER_CELL_S_MAX = 600.0, 60.0
+
+Figures = dict[str, float]
+
+
+class Row(Struct, kw_only=True, omit_defaults=True):
+    """What came out of one entry of the plan, round by round.
+
+    Attributes:
+        units: of work in a cell, which bound the rate of one that was cut off.
+        cut_off_s: the cell did not end in so many seconds; nothing larger was tried.
+        not_tried: a smaller one had been cut off.
+        failed: the last words of a process that failed.
+    """
+
+    workload: str
+    variant: str
+    x: int
+    contender: str
+    units: int
+    rounds: list[Figures] = []
+    cut_off_s: float | None = None
+    not_tried: bool = False
+    failed: str | None = None
+
+
+class CutOff(Exception):
+    """A cell was not done in its time."""
+
+
+class CellFailed(Exception):
+    """A cell's process failed; its last words are the message."""
+
+
+def run_cell(python: Path, module: str, given: Mapping[str, object], limit_s: float) -> Figures:
+    """Measure in a fresh process, in a folder of its own.
+
+    Raises:
+        CutOff: it took longer than ``limit_s``.
+        CellFailed: it failed.
+    """
+    with tempfile.TemporaryDirectory(
+        prefix="bench-", dir=disk(), ignore_cleanup_errors=True
+    ) as outer:
+        folder = Path(outer) / "cell"  # so that what lies beside it goes away with it
+        folder.mkdir()
+        process = subprocess.Popen(
+            [str(python), "-m", module, json.dumps({**given, "folder": str(folder)})],
+            cwd=ROOT,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
+        try:
+            said, last = process.communicate(timeout=limit_s)
+        except subprocess.TimeoutExpired:
+            raise CutOff from None
+        finally:
+            if process.poll() is None:  # with what it has started itself
+                os.killpg(process.pid, signal.SIGKILL)
+                process.communicate()
+    if process.returncode != 0:
+        raise CellFailed(last[-2000:])
+    found: Figures = json.loads(said.splitlines()[-1])
+    return found
+
+
+class Filled:
+    """Stores full of parked sessions, each filled when it is first needed."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._figures: dict[int, Figures] = {}
+
+    def path(self, sessions: int) -> Path:
+        """Return a store with so many parked sessions.
+
+        Raises:
+            CellFailed, CutOff: it could not be filled.
+        """
+        path = self._folder / f"parked-{sessions}" / "store.db"
+        if sessions not in self._figures:
+            path.parent.mkdir(exist_ok=True)
+            given = {"cell": "fill", "store": str(path), "sessions": sessions}
+            python = Path(sys.executable)
+            self._figures[sessions] = run_cell(python, PARKED_MODULE, given, CELL_S_MAX)
+        return path
+
+    def figures(self, sessions: int) -> Figures:
+        return self._figures.get(sessions, {})
+
+
+def run(
+    entries: Sequence[Entry],
+    peers: Path | None,
+    tell: Callable[[str], None],
+) -> list[Row]:
+    """Measure everything.
+
+    Args:
+        peers: the interpreter that has them; entries that need it are left out without one.
+        tell: is told of each cell that is done.
+    """
+    chosen = [one for one in entries if peers or one.contender not in IN_PEERS_ENVIRONMENT]
+    rows = [
+        Row(
+            workload=one.workload,
+            variant=one.variant,
+            x=one.x,
+            contender=one.contender,
+            units=one.units,
+        )
+        for one in chosen
+    ]
+    began = time.monotonic()
+    with tempfile.TemporaryDirectory(prefix="bench-parked-", dir=disk()) as folder:
+        filled = Filled(Path(folder))
+        rounds = max((one.rounds for one in chosen), default=0)
+        for turn in range(rounds):
+            for entry, row in zip(chosen, rows, strict=True):
+                if turn < entry.rounds and _may_run(row, rows):
+                    python = Path(sys.executable)
+                    if entry.contender in IN_PEERS_ENVIRONMENT and peers is not None:
+                        python = peers
+                    _measure(entry, row, python, filled)
+                    passed = time.monotonic() - began
+                    tell(f"[{passed / 60:4.1f} min] round {turn + 1}: {_said(row)}")
+    return rows
+
+
+def _may_run(row: Row, rows: Sequence[Row]) -> bool:
+    if row.cut_off_s is not None or row.failed is not None:
+        return False
+    row.not_tried = any(
+        one.cut_off_s is not None
+        and one.contender == row.contender
+        and (one.workload, one.variant) == (row.workload, row.variant)
+        and one.x < row.x
+        for one in rows
+    )
+    return not row.not_tried
+
+
+def _measure(entry: Entry, row: Row, python: Path, filled: Filled) -> None:
+    limit_s = PEER_CELL_S_MAX if entry.contender in PEERS else CELL_S_MAX
+    given = dict(entry.given)
+    try:
+        if entry.needs:
+            given["store"] = str(filled.path(entry.needs))
+        found = run_cell(python, entry.module, given, limit_s)
+        row.rounds.append({**found, **filled.figures(entry.needs)})
+    except CutOff:
+        row.cut_off_s = limit_s
+    except CellFailed as error:
+        row.failed = str(error)
+
+
+def _said(row: Row) -> str:
+    name = ", ".join(part for part in (row.workload, row.variant, f"{row.x:,}") if part)
+    if row.failed is not None:
+        return f"{name}: {row.contender} FAILED: {row.failed.strip().splitlines()[-1:]}"
+    if row.cut_off_s is not None:
+        return f"{name}: {row.contender} cut off at {row.cut_off_s:.0f} s"
+    figures = ", ".join(f"{key} {value:,.4g}" for key, value in list(row.rounds[-1].items())[:4])
+    return f"{name}: {row.contender}: {figures}"
