@@ -77,6 +77,7 @@ class Asking:
             self._held_s += held_since(asked_at, session.services.clock.now())
             if ticket is None or isinstance(ticket, Trouble):
                 return ticket
+            started += ticket.waited_s
             with ticket:
                 answer = await self._attempt(attempt, ticket)
             match answer:

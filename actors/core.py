@@ -27,12 +27,15 @@ from ..supervisor import (
 )
 from ..supervisor.clock import SystemClock
 from ..supervisor.errors import UsageError
+from ..supervisor.policy import Policy
 from .alerts import Alerts
 from .budget import Budget
 from .checkpoint import MAILBOX_MAX
 from .foundation import Foundation, Given, error_class
 from .guarding.guard import Guards
 from .handle import SessionHandle
+from .heads import each_head
+from .health import BOXES, Health, LagMeter
 from .inbox import Inbox
 from .keeper import Keeper, Wake
 from .late import record_late
@@ -41,7 +44,7 @@ from .pool import Pool
 from .rollback.rollbacks import Rollbacks
 from .services import Services
 from .session import Session
-from .sessions import Sessions, each_head
+from .sessions import Sessions
 from .starting import Starting
 from .steady import SteadyWall
 from .teller import Teller
@@ -61,6 +64,8 @@ class Parts(Struct, kw_only=True):
     """What there is while a runtime is entered, and after."""
 
     kernel: Kernel
+    services: Services
+    lag: LagMeter
     sessions: Sessions
     inbox: Inbox
     rollbacks: Rollbacks
@@ -120,6 +125,31 @@ class Core:
             session,
         )
 
+    def health(self) -> Health:
+        """Return how the runtime is doing."""
+        parts = self.entered
+        upstreams = parts.services.upstreams.health()
+        return Health(
+            at_ms=self.base.clock.wall_ms(),
+            loop=parts.lag.health(),
+            sessions=parts.sessions.health(),
+            waiting=parts.sessions.pool.admission.waiting(),
+            mailboxes={each: parts.kernel.waiting(each) for each in BOXES},
+            store=self.base.store.health(),
+            upstreams=upstreams,
+            breakers_open=tuple(
+                name for name, each in sorted(upstreams.items()) if each.breaker == "open"
+            ),
+            threads=len(self.threads.running()),
+        )
+
+    def replace_policy(self, policy: Policy) -> None:
+        """Put another policy in force; what it has places for goes on."""
+        self.base.policies.replace(policy)
+        if self._parts is not None and not self._left:
+            self._parts.sessions.pool.policy_changed()
+            self._parts.services.upstreams.policy_changed()
+
     # ------------------------------------------------------------ entering
 
     async def enter(self) -> None:
@@ -140,6 +170,7 @@ class Core:
         try:
             await self._sum_up()
             await parts.kernel.__aenter__()
+            parts.lag.begin()
         except BaseException:
             with anyio.CancelScope(shield=True):
                 await self.base.store.close()
@@ -186,6 +217,8 @@ class Core:
         )
         return Parts(
             kernel=kernel,
+            services=services,
+            lag=LagMeter(kernel.timers, kernel.now),
             sessions=sessions,
             inbox=inbox,
             rollbacks=Rollbacks(services, sessions),
@@ -211,7 +244,7 @@ class Core:
             ownership=self.base.ownership,
             classify=self.base.classifier,
             policies=self.base.policies,
-            upstreams=Upstreams(self.base.clock, self.base.policies),
+            upstreams=Upstreams(self.base.clock, self.base.policies, self._tenant_of),
             alerts=Alerts(self.base.clock, self.base.alerts.keep, self.base.alerts.notify),
             store_file=self.base.file,
             roll=self.base.random.random,
@@ -320,6 +353,9 @@ class Core:
         self, parent: str, session_id: str, agent: str, task: str, budget: Budget | None
     ) -> Outcome:
         return await self.running.starting.subsession(parent, session_id, agent, task, budget)
+
+    def _tenant_of(self, session_id: str) -> str:
+        return self.running.sessions.pool.tenant_of(session_id)
 
     def _parked(self, session_id: str, due_at_ms: int | None) -> None:
         if self._parts is not None:

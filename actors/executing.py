@@ -86,6 +86,7 @@ class Executing:
             tries.held_s += held_since(asked_at, clock.now())
             if isinstance(ticket, Ended):
                 return ticket
+            tries.first_at += ticket.waited_s
             now = Attempt(clock.now(), call.id, self._session.began)
             with ticket:
                 result = await self._attempt(call, tries, now, ticket)

@@ -4,11 +4,11 @@ from typing import Self
 
 from msgspec import Struct
 
-from ..supervisor.breaker import Verdict, Wait
+from ..supervisor.breaker import Verdict
 from .events import UpstreamHeld
 from .session import Session
-from .upstreams import Ticket
-from .work import Work, pause
+from .upstreams import Full, Ticket
+from .work import CutOff, Work, pause
 
 ASKING_S = 0.001
 """A wait that is shorter is none: it is what asking takes."""
@@ -24,6 +24,7 @@ class NoTicket:
     """Stands for the ticket of a call that goes to no upstream."""
 
     verdict: Verdict = "nothing"
+    waited_s = 0.0
 
     def __enter__(self) -> Self:
         return self
@@ -57,19 +58,48 @@ async def enter(
     answer = services.upstreams.enter(upstream, session, services.roll(), repeat=repeat)
     if isinstance(answer, Ticket):
         return answer
+    waited_s, placed = 0.0, False
     with services.upstreams.holding(upstream):
-        while isinstance(answer, Wait):
-            held = too_long(upstream, answer.seconds, services.clock.now() - since, time_budget_s)
-            if held is not None:
-                return held
-            _tell(session, subject, upstream, answer.seconds)
-            await pause(work, answer.seconds)
-            if work.cut is not None:
-                return None
+        while not isinstance(answer, Ticket):
+            if isinstance(answer, Full):
+                began_at = services.clock.now()
+                if not await _wait_in_line(session, work, upstream, answer):
+                    return None
+                waited_s += services.clock.now() - began_at
+                place = answer.place
+            else:
+                elapsed_s = services.clock.now() - since - waited_s
+                held = too_long(upstream, answer.seconds, elapsed_s, time_budget_s)
+                if held is not None:
+                    return held
+                _tell(session, subject, upstream, answer.seconds)
+                await pause(work, answer.seconds)
+                if work.cut is not None:
+                    return None
+                placed, place = answer.placed, None
             answer = services.upstreams.enter(
-                upstream, session, services.roll(), repeat=repeat, placed=answer.placed
+                upstream, session, services.roll(), repeat=repeat, placed=placed, place=place
             )
+    answer.waited_s = waited_s
     return answer
+
+
+async def _wait_in_line(session: Session, work: Work, upstream: str, full: Full) -> bool:
+    """Wait for the call's place among those that may be under way; False where it is cut off.
+
+    That is no failure of the upstream's, so no time budget of retries counts it.
+    """
+    upstreams, given = session.services.upstreams, full.place.given
+    assert given is not None  # it stands in line
+    try:
+        await work.run(given.wait, what=f"wait for a place at {upstream}")
+    except CutOff:
+        upstreams.leave(upstream, full.place)
+        return False
+    except BaseException:
+        upstreams.leave(upstream, full.place)
+        raise
+    return True
 
 
 def held_since(asked_at: float, now: float) -> float:

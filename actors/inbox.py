@@ -20,13 +20,14 @@ from ..stores.decisions import Decision
 from ..stores.records import Decided
 from ..supervisor import Context
 from ..supervisor.errors import UsageError
+from .beginning import NotGuarded
 from .bus import log_event
 from .decisions import already_decided, entries_for, is_applied, post_of, repeats, unreadable
 from .events import AlertRaised
 from .inspection import entries_of, fold
 from .services import Services
 from .session import Session
-from .sessions import Change, NotGuarded, Sessions
+from .sessions import Change, Sessions
 from .state import SessionState
 
 WAITING_MAX = 1000

@@ -5,18 +5,27 @@ What is due is found in the store, so a restart forgets nothing.
 """
 
 from collections.abc import Callable, Sequence
+from contextlib import aclosing
 
 import anyio
 from msgspec import Struct
 
-from ..stores.base import HeadQuery, SessionOwned, SessionUnknown, Store, StoreError
+from ..stores.base import (
+    HeadQuery,
+    SessionOwned,
+    SessionUnknown,
+    Store,
+    StoreError,
+    StoreFailed,
+)
 from ..stores.liveness import owner_is_dead
 from ..stores.records import SessionStatus
 from ..supervisor import Context
 from ..supervisor.clock import Clock
+from .heads import each_head
 from .inbox import Inbox
 from .ownership import Ownership
-from .sessions import Sessions, each_head
+from .sessions import Sessions
 from .steady import SteadyWall
 
 PARKED: frozenset[SessionStatus] = frozenset({"parked"})
@@ -47,7 +56,11 @@ class Ask(Struct, frozen=True):
     """Time to ask which decisions of people wait."""
 
 
-Wake = Tick | Look | Ask
+class Room(Struct, frozen=True):
+    """There is room again for sessions that were left in the store."""
+
+
+Wake = Tick | Look | Ask | Room
 
 
 class Keeper:
@@ -89,12 +102,12 @@ class Keeper:
 
     async def run(self, ctx: Context[Wake]) -> None:
         """Renew the lease three times in its length; ready once it is held."""
+        self._ctx = ctx
         await self._ownership.renew()
         ctx.ready()
         if ctx.incarnation > 1:
             # The checkpoint actor died: a session may be stored of which nobody here has heard.
             await self.adopt(frozenset({self._ownership.owner}))
-        self._ctx = ctx
         ctx.after(0.0, Look())
         ctx.after(self._ownership.lease_s / 3, Tick())
         ctx.after(ASK_S, Ask())
@@ -104,8 +117,8 @@ class Keeper:
                 ctx.after(ASK_S, Ask())
                 await self.take_decisions()
                 continue
-            if isinstance(message, Look):
-                await self._wake_due(ctx)
+            if isinstance(message, Look | Room):
+                await self._look(message, ctx)
                 continue
             ctx.after(self._ownership.lease_s / 3, Tick())
             try:
@@ -118,6 +131,22 @@ class Keeper:
             await self._wake_due(ctx)
             await self._look_after()
             await self._have_told()
+
+    async def _look(self, message: Look | Room, ctx: Context[Wake]) -> None:
+        if isinstance(message, Room) and self._adopts:
+            try:
+                await self.adopt()
+            except StoreError as error:
+                self._raise_alert(f"sessions nobody drives could not be looked for: {error}")
+        await self._wake_due(ctx)
+
+    def _come_back(self) -> None:
+        """Look again once there is room; what is left in the store meanwhile, others may take."""
+        self._sessions.pool.admission.tell_room(self._there_is_room)
+
+    def _there_is_room(self) -> None:
+        if self._ctx is not None:
+            self._ctx.after(0.0, Room())
 
     async def _have_told(self) -> None:
         """Wake parked sessions with a request that people could not be told of; they try again."""
@@ -147,9 +176,15 @@ class Keeper:
             waiting = await self._inbox.waiting()
         except StoreError:
             return  # asked again soon; that the store fails is told by the next tick
+        room = self._sessions.pool.admission.room()
         for session_id in waiting:
-            if self._is_ours(session_id):
-                self._inbox.take_soon(session_id)
+            if not self._is_ours(session_id):
+                continue
+            if session_id not in self._sessions.active:
+                room -= 1
+                if room < 0:
+                    continue  # asked for again in a second
+            self._inbox.take_soon(session_id)
 
     # ------------------------------------------------------------ parked sessions
 
@@ -171,15 +206,20 @@ class Keeper:
         now_ms = self._steady.now_ms()
         due: list[str] = []
         later_ms: list[int] = []
+        room = self._sessions.pool.admission.room()
         try:
-            async for head in each_head(self._store, self._soon(now_ms)):
-                if head.session_id in self._refused or not self._is_ours(head.session_id):
-                    continue
-                due_at_ms = head.facts.due_at_ms or 0
-                if due_at_ms <= now_ms:
-                    due.append(head.session_id)
-                else:
-                    later_ms.append(due_at_ms)
+            async with aclosing(each_head(self._store, self._soon(now_ms))) as heads:
+                async for head in heads:
+                    if head.session_id in self._refused or not self._is_ours(head.session_id):
+                        continue
+                    due_at_ms = head.facts.due_at_ms or 0
+                    if due_at_ms > now_ms:
+                        later_ms.append(due_at_ms)
+                    elif len(due) < room:
+                        due.append(head.session_id)
+                    else:
+                        self._come_back()
+                        break
         except StoreError as error:
             self._raise_alert(f"parked sessions could not be looked for: {error}")
             return
@@ -224,6 +264,8 @@ class Keeper:
     async def adopt(self, dead: frozenset[str] = frozenset()) -> list[str]:
         """Take over running sessions without a living owner; returns those that were taken.
 
+        No more than there is room for: the others stay as they are until there is.
+
         Args:
             dead: owners whose sessions are taken besides those found to be dead.
         """
@@ -235,16 +277,23 @@ class Keeper:
             limit = ADOPTED_MAX + len(known)
             ids = await self._store.orphans(self._clock.wall_ms(), gone, limit)
             new = [each for each in ids if each not in known]
-            for start in range(0, len(new), ADOPTED_AT_ONCE):
+            # Ours, of which nobody here has heard, are few, and nobody else would take them.
+            taken = new if dead else new[: self._sessions.pool.admission.room()]
+            for start in range(0, len(taken), ADOPTED_AT_ONCE):
                 async with anyio.create_task_group() as group:
-                    for session_id in new[start : start + ADOPTED_AT_ONCE]:
+                    for session_id in taken[start : start + ADOPTED_AT_ONCE]:
                         group.start_soon(self._adopt_one, session_id, gone, adopted)
-            if len(ids) < limit or not new:
+            if len(taken) < len(new):
+                self._come_back()
+                return adopted
+            # Those that a failing store kept from us are new again at the next look, not at once.
+            settled = self._refused | self._sessions.active.keys()
+            if len(ids) < limit or settled.isdisjoint(new):
                 return adopted
 
     async def _take_strays(self) -> None:
         """Go on with sessions that were stored as ours when their caller had gone already."""
-        strays = self._sessions.strays
+        strays = self._sessions.taking.strays
         for session_id in tuple(strays):
             try:
                 head = await self._store.head(session_id)
@@ -263,6 +312,9 @@ class Keeper:
             adopted.append(session_id)
         except SessionOwned:
             return  # somebody else was faster
+        except StoreFailed as error:
+            # It says nothing of the session, which is looked for again at the next tick.
+            self._raise_alert(f"session {session_id} could not be resumed yet: {error}")
         except Exception as error:  # noqa: BLE001 - whatever is stored in one must not keep others
             # It stays as it is in the store; one that cannot be taken must not keep others waiting.
             self._refused.add(session_id)

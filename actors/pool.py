@@ -1,17 +1,21 @@
 """The active sessions and their actors: woken, restarted, given up, and let go.
 
 All sessions live below one dynamic supervisor. A session has a task only while it takes its turn;
-one that has ended is nothing but its rows in the store.
+one that waits for a place has none yet, and one that has ended is nothing but its rows in the store.
+
+A sub-session lives in its parent's place, and the calls of a program that are guarded need none:
+whoever waits for their end may hold the last one.
 """
 
 from collections.abc import Awaitable, Callable, Iterable
+from contextlib import AbstractAsyncContextManager, nullcontext
 from functools import partial
 
 import anyio
 import msgspec
 from anyio import to_thread
 
-from ..stores.base import Fenced, StoreError, StoreFailed
+from ..stores.base import Facts, Fenced, StoreError, StoreFailed
 from ..supervisor import (
     ActorGone,
     AlreadyStarted,
@@ -29,11 +33,13 @@ from ..supervisor.errors import ErrorClass, UkemiError
 from ..supervisor.exits import ExitReason
 from ..supervisor.policy import RestartPolicy
 from .accounts import Book
+from .admission import Admission
+from .agent import InstalledAgent
 from .events import AlertRaised, CallStuck, SessionRestarted
 from .handover.dossier import Trouble
 from .handover.file import place_of, write_dossier
 from .life import Life
-from .outcome import HandedOver
+from .outcome import HandedOver, Outcome
 from .retention import ROWS_MIN, retain
 from .services import Services
 from .session import Session
@@ -65,24 +71,111 @@ class Pool:
         self._services = services
         self._book = book
         self._supervisor = supervisor
+        self.admission = Admission(services.clock, services.policies)
+        self._held_back: dict[str, list[str]] = {}
+        """Sub-sessions whose parent waits for its place, by parent."""
         self._restarts: tuple[RestartPolicy, RestartTable] | None = None
         self.active: dict[str, Session] = {}
+        self.unstored: dict[str, Outcome] = {}
+        """Ends that were told here and that the store did not take: it says that those sessions run."""
         self.closing = self.closed = False
+        self.parked = self.ended = 0
+        """How many sessions were parked and came to their end here."""
         self._awaited: dict[str, anyio.Event] = {}
 
     def specs(self) -> Iterable[ChildSpec]:
-        """The children of the supervisor at each of its starts: every active session."""
-        return [self._spec(session) for session in self.active.values()]
+        """The children of the supervisor at each of its starts: every session that has its turn."""
+        return [
+            self._spec(session) for session in self.active.values() if not self.waits(session.id)
+        ]
 
     def activate(self, session: Session) -> None:
         """Drive a session from here on; its parent, where that is active too, takes it along."""
         self.active[session.id] = session
+        self.unstored.pop(session.id, None)
         self.stirred(session.id)
         parent = self.active.get(session.facts.parent or "")
         if parent is not None:
             parent.children.add(session.id)
 
+    # ------------------------------------------------------------ places
+
+    def starting(
+        self, installed: InstalledAgent, facts: Facts
+    ) -> AbstractAsyncContextManager[None]:
+        """Return a block in which one more session may be stored and taken into memory.
+
+        Raises:
+            RuntimeClosed: on entering: the runtime was left meanwhile.
+        """
+        if installed.is_guard or facts.parent in self.active:
+            return nullcontext()
+        return self.admission.starting(facts.tenant or "")
+
+    def waits(self, session_id: str) -> bool:
+        """Tell whether an active session waits for its place, or for that of its parent."""
+        if self.admission.waits(session_id):
+            return True
+        session = self.active.get(session_id)
+        parent = None if session is None else session.facts.parent
+        return parent is not None and session_id in self._held_back.get(parent, ())
+
+    def tenant_of(self, session_id: str) -> str:
+        """Return whose session an active one is: for a sub-session, that of the first above it."""
+        tenant = None
+        while tenant is None and (session := self.active.get(session_id)) is not None:
+            tenant, session_id = session.facts.tenant, session.facts.parent or ""
+        return tenant or ""
+
     async def wake(self, session: Session) -> None:
+        """Have a session go on: at once, or when there is a place for it."""
+        parent = self.active.get(session.facts.parent or "")
+        if parent is not None and session.cut is None and self.waits(parent.id):
+            self._held_back.setdefault(parent.id, []).append(session.id)
+        elif parent is not None or session.installed.is_guard or session.cut is not None:
+            await self._begin(session)
+        else:
+            tenant = session.facts.tenant or ""
+            served = self.admission.ask(session.id, tenant)
+            self._begin_all(each for each in served if each != session.id)
+            if session.id in served:
+                await self._begin(session)
+                self._begin_all(self._held_back.pop(session.id, ()))
+
+    def cut_off(self, session: Session, cut: Cut) -> None:
+        """End all work of a session; one that waits for a place needs none to settle that."""
+        session.cut_off(cut)
+        if self.waits(session.id):
+            parent = session.facts.parent
+            if parent in self._held_back and session.id in self._held_back[parent]:
+                self._held_back[parent].remove(session.id)
+            self._begin_all(self.admission.leave(session.id))
+            self._begin_soon(session)
+
+    def policy_changed(self) -> None:
+        """Let sessions go on for which a new policy has places."""
+        self._begin_all(self.admission.serve())
+
+    def _begin_all(self, ids: Iterable[str]) -> None:
+        for session_id in ids:
+            session = self.active.get(session_id)
+            if session is not None and not self.closing:
+                self._begin_soon(session)
+
+    def _begin_soon(self, session: Session) -> None:
+        """Start a session's actor from where nobody may wait."""
+        try:
+            self._supervisor().start_child_soon(self._spec(session))
+        except AlreadyStarted:
+            self.start_aside(f"{session.id}!wake", partial(self._begin_aside, session))
+        except SupervisorGone:
+            pass  # it is being restarted, and will ask for `specs` itself
+        self._begin_all(self._held_back.pop(session.id, ()))
+
+    async def _begin_aside(self, session: Session, ctx: Context[object]) -> None:
+        await self._begin(session)
+
+    async def _begin(self, session: Session) -> None:
         """Start the session's actor, once the one of its last turn is gone."""
         while True:
             supervisor = self._supervisor()
@@ -118,17 +211,21 @@ class Pool:
     async def _live(self, session: Session, ctx: Context[object]) -> None:
         """One life of the session's actor, and what follows the last one."""
         session.lives += 1
-        if session.lives > 1:
+        life = session.lives
+        if life > 1:
             await self._recover(session)
         if session.state.status == "parked" and session.lives > 1:
             session.parked = True  # the last life died between storing that and telling it
             session.ended.set()
         if session.outcome is None and session.error is None and not session.parked:
             await Life(session).run(ctx)
+        if session.lives != life:
+            return  # given up while a body did not end: a later life has the session
         if not session.parked:
             await self._tidy(session)
         self._retire(session)
         if session.parked:
+            self.parked += 1
             self._services.parked(session.id, session.facts.due_at_ms)
 
     async def _recover(self, session: Session) -> None:
@@ -150,10 +247,13 @@ class Pool:
         """The session has ended, or is another's now: keep nothing of it."""
         if self.active.get(session.id) is session:
             del self.active[session.id]
+        self._held_back.pop(session.id, None)
         self._book.close(session.id)
         for child in session.children:
             self.cancel_soon(child)
+        self.ended += session.outcome is not None
         session.retired.set()
+        self._begin_all(self.admission.leave(session.id))
 
     async def _tidy(self, session: Session) -> None:
         kept = self._services.policies.current.storage.checkpoints_kept
@@ -176,7 +276,7 @@ class Pool:
         """Cut an active session off; its life settles what is open."""
         session = self.active.get(session_id)
         if session is not None and not self.closing:
-            session.cut_off(Cut("cancelled"))
+            self.cut_off(session, Cut("cancelled"))
 
     def give_up_body(self, session_id: str, what: str) -> None:
         """A body does not end: leave it behind, so that the session can go on."""
@@ -214,6 +314,7 @@ class Pool:
                 await session.end(outcome).wait()
         except Exception as error:  # noqa: BLE001 - whatever fails here, the outcome is told
             outcome = await self._put_aside(session, session.unstored(trouble, error))
+            self.unstored[session.id] = outcome
             session.journal.abandon(StoreFailed(f"session {session.id}: {error}"))
         session.announce(outcome)
         self._retire(session)
@@ -258,6 +359,7 @@ class Pool:
     def close(self) -> None:
         """The runtime is gone: tell whoever still waits for a session of it."""
         self.closed = True
+        self.admission.close(RuntimeClosed("the runtime was left before the session was started"))
         for session_id in self.awaited:
             self.stirred(session_id)
         for session in tuple(self.active.values()):

@@ -26,6 +26,7 @@ from .decisions import as_json
 from .foundation import Given
 from .guarding.guard import Guarded, ScopeOptions, scope_of
 from .handle import SessionHandle
+from .health import Health
 from .naming import check_folder, check_on_failure, check_own_id, check_statuses
 from .ownership import LEASE_S
 from .services import OnApproval
@@ -333,13 +334,17 @@ class Runtime:
         """
         source = self._core.base.policy_source if policy is None else policy
         loaded = load_policy(source)
-        self._core.base.policies.replace(loaded)
         self._core.base.policy_source = source
+        self._core.replace_policy(loaded)
         return loaded
 
     def tree(self) -> TreeNode:
         """Return the live tree of actors as plain data."""
         return self._core.entered.kernel.tree()
+
+    def health(self) -> Health:
+        """Return how the runtime is doing, in numbers; it asks no store and costs microseconds."""
+        return self._core.health()
 
     @property
     def alerts(self) -> tuple[str, ...]:

@@ -1,12 +1,16 @@
-"""What the sessions of one runtime share about their upstreams: budgets of repeats and breakers.
+"""What the sessions of one runtime share about their upstreams: budgets of repeats, breakers, and
+places for calls.
 
-The decisions are in supervisor/breaker.py; here is the state, by name of the upstream.
+The decisions are in supervisor/breaker.py and fairness.py; here is the state, by name of the upstream.
 """
 
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from types import TracebackType
 from typing import Protocol, Self
+
+import anyio
+from msgspec import Struct
 
 from ..supervisor.breaker import (
     Breaker,
@@ -23,8 +27,9 @@ from ..supervisor.breaker import (
     state_name,
 )
 from ..supervisor.clock import Clock
-from ..supervisor.policy import Policies
+from ..supervisor.policy import Policies, UpstreamPolicy
 from .events import BreakerClosed, BreakerHalfOpen, BreakerOpened, Event
+from .fairness import FairLine
 
 
 class Teller(Protocol):
@@ -36,16 +41,54 @@ class Teller(Protocol):
     def now_ms(self) -> int: ...
 
 
+class UpstreamHealth(Struct, frozen=True, kw_only=True):
+    """How an upstream stands; durations in seconds.
+
+    Attributes:
+        breaker: ``closed``, ``open`` or ``half_open``.
+        calls: those under way, where their number is limited; else 0.
+        waiting: calls that wait for a place.
+        oldest_s: for how long the first of them has.
+        held: calls held back by the breaker or the budget of repeats.
+    """
+
+    breaker: str
+    calls: int
+    waiting: int
+    oldest_s: float
+    held: int
+
+
+class Place:
+    """A call's place among those that may be under way, or its wait for one."""
+
+    __slots__ = ("given",)
+
+    def __init__(self) -> None:
+        self.given: anyio.Event | None = None
+
+
+class Full:
+    """As many calls are under way as may be; ``place`` stands in line."""
+
+    __slots__ = ("place",)
+
+    def __init__(self, place: Place) -> None:
+        self.place = place
+
+
 class Upstream:
     """One upstream, as all sessions of the runtime see it."""
 
-    __slots__ = ("breaker", "held", "name", "repeats")
+    __slots__ = ("breaker", "held", "line", "name", "repeats")
 
     def __init__(self, name: str) -> None:
         self.name = name
         self.breaker: Breaker = Closed()
         self.repeats = Window()
         self.held = 0
+        self.line: FairLine[Place] | None = None
+        """Who may call, where a limit was ever met."""
 
 
 class Ticket:
@@ -54,7 +97,17 @@ class Ticket:
     ``verdict`` is set by whoever knows; nothing is said of a call that did not get that far.
     """
 
-    __slots__ = ("_began_at", "_repeat", "_shared", "_teller", "_trial", "_upstream", "verdict")
+    __slots__ = (
+        "_began_at",
+        "_place",
+        "_repeat",
+        "_shared",
+        "_teller",
+        "_trial",
+        "_upstream",
+        "verdict",
+        "waited_s",
+    )
 
     def __init__(
         self,
@@ -63,7 +116,11 @@ class Ticket:
         teller: Teller,
         trial: int | None,
         repeat: bool,
+        place: Place | None = None,
     ) -> None:
+        self._place = place
+        self.waited_s = 0.0
+        """Seconds that the call waited for its place; no retry's time budget counts them."""
         self.verdict: Verdict = "nothing"
         self._shared = shared
         self._upstream = upstream
@@ -88,31 +145,71 @@ class Ticket:
             self._trial,
             self._began_at if self._repeat else None,
         )
+        if self._place is not None:
+            self._shared.leave(self._upstream.name, self._place)
 
 
 class Upstreams:
-    """The upstreams of one runtime, made when they are first asked."""
+    """The upstreams of one runtime, made when they are first asked.
 
-    def __init__(self, clock: Clock, policies: Policies) -> None:
+    Args:
+        tenant_of: returns whose session one is, by its id.
+    """
+
+    def __init__(
+        self, clock: Clock, policies: Policies, tenant_of: Callable[[str], str] = lambda _: ""
+    ) -> None:
         self._clock = clock
         self._policies = policies
+        self._tenant_of = tenant_of
         self._upstreams: dict[str, Upstream] = {}
 
     def now(self) -> float:
         return self._clock.now()
 
     def enter(
-        self, name: str, teller: Teller, roll: float, *, repeat: bool, placed: bool = False
-    ) -> Ticket | Wait:
-        """Let a call go out, or say how long it must wait before it asks again.
+        self,
+        name: str,
+        teller: Teller,
+        roll: float,
+        *,
+        repeat: bool,
+        placed: bool = False,
+        place: Place | None = None,
+    ) -> Ticket | Wait | Full:
+        """Let a call go out, or say for what it must wait before it asks again.
 
         Args:
             roll: from 0 up to 1; spreads those who wait.
             repeat: it is not the first attempt of its call.
             placed: it has waited for its place in a recovery.
+            place: the one it was given, among those that may be under way.
         """
         upstream = self._of(name)
         policy = self._policies.upstream(name)
+        if upstream.line is not None or policy.concurrency.calls_max is not None:
+            place = self._take_place(upstream, policy.concurrency.calls_max, teller, place)
+            if place.given is not None and not place.given.is_set():
+                return Full(place)
+        answer = self._enter(
+            upstream, policy, teller, roll, repeat=repeat, placed=placed, place=place
+        )
+        if place is not None and isinstance(answer, Wait):
+            self.leave(name, place)  # others may be let through meanwhile
+        return answer
+
+    def _enter(
+        self,
+        upstream: Upstream,
+        policy: UpstreamPolicy,
+        teller: Teller,
+        roll: float,
+        *,
+        repeat: bool,
+        placed: bool,
+        place: Place | None,
+    ) -> Ticket | Wait:
+        """Ask the breaker and the budget of repeats."""
         now = self._clock.now()
         before = upstream.breaker
         after, answer = ask(before, now, policy.breaker, roll, placed=placed)
@@ -130,7 +227,47 @@ class Upstreams:
         upstream.repeats = upstream.repeats.add(now, budget.window_s, first, second)
         if before is not after:
             _tell(before, upstream, teller)
-        return Ticket(self, upstream, teller, answer.trial, repeat)
+        return Ticket(self, upstream, teller, answer.trial, repeat, place)
+
+    # ------------------------------------------------------------ places
+
+    def _take_place(
+        self, upstream: Upstream, calls_max: int | None, teller: Teller, place: Place | None
+    ) -> Place:
+        """Return the call's place; ``given`` is set where it has one, None where it never waited."""
+        line = upstream.line
+        if line is None:
+            line = upstream.line = FairLine[Place]()
+        line.limit(calls_max)
+        if place is None:
+            place = Place()
+        if not line.holds(place):
+            line.join(place, self._tenant_of(teller.id), self._clock.now())
+            self._serve(line)
+            if not line.holds(place):
+                place.given = anyio.Event()
+        return place
+
+    def leave(self, name: str, place: Place) -> None:
+        """Give up a call's place, or its wait for one."""
+        upstream = self._of(name)
+        if upstream.line is not None and upstream.line.leave(place):
+            upstream.line.limit(self._policies.upstream(name).concurrency.calls_max)
+            self._serve(upstream.line)
+
+    def policy_changed(self) -> None:
+        """Let calls go out for which a new policy has places."""
+        for name, upstream in self._upstreams.items():
+            if upstream.line is not None:
+                upstream.line.limit(self._policies.upstream(name).concurrency.calls_max)
+                self._serve(upstream.line)
+
+    def _serve(self, line: FairLine[Place]) -> None:
+        for place in line.serve():
+            if place.given is not None:
+                place.given.set()
+
+    # ------------------------------------------------------------ afterwards
 
     def ended(
         self,
@@ -166,6 +303,21 @@ class Upstreams:
         if upstream is None:
             upstream = self._upstreams[name] = Upstream(name)
         return upstream
+
+    def health(self) -> dict[str, UpstreamHealth]:
+        """Return how each upstream stands, by name."""
+        return {name: self._health(each) for name, each in self._upstreams.items()}
+
+    def _health(self, upstream: Upstream) -> UpstreamHealth:
+        line = upstream.line
+        since = None if line is None else line.oldest()
+        return UpstreamHealth(
+            breaker=state_name(upstream.breaker),
+            calls=0 if line is None else line.held,
+            waiting=0 if line is None else line.waiting,
+            oldest_s=0.0 if since is None else max(0.0, self.now() - since),
+            held=upstream.held,
+        )
 
     def states(self) -> dict[str, str]:
         """Return the state of each upstream's breaker, by name: closed, open or half_open."""

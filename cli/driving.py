@@ -11,12 +11,12 @@ import anyio
 from msgspec import Struct
 
 from ..actors.agent import GUARD, Agent
+from ..actors.beginning import check_task
 from ..actors.budget import Budget
 from ..actors.handle import SessionHandle
 from ..actors.inspection import Inspection
 from ..actors.outcome import Completed, HandedOver, Outcome, outcome_to_data
 from ..actors.runtime import Runtime
-from ..actors.sessions import check_task
 from ..stores.base import Head, PostQuery, SessionOwned
 from ..stores.records import OnFailure
 from ..supervisor.errors import UkemiError, UsageError

@@ -5,9 +5,9 @@ from pathlib import Path
 import anyio.to_thread
 import msgspec
 
+from ..actors.heads import each_head
 from ..actors.inspection import entries_of, fold
 from ..actors.rollback.rollback import needed_roots
-from ..actors.sessions import each_head
 from ..actors.workspaces import BESIDE
 from ..stores.base import HeadQuery, Store
 from ..stores.sqlite import SqliteStore

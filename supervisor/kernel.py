@@ -289,6 +289,11 @@ class Kernel:
         """Return a handle on a supervisor; the empty path is the root."""
         return Supervisor(self._services, self._machine, path)
 
+    def waiting(self, path: str) -> int:
+        """Return how many messages a child has waiting; 0 where there is no such child."""
+        child = self._find(path)
+        return len(child.inbox or ()) if child is not None else 0
+
     def tree(self) -> TreeNode:
         """Return a picture of the tree as it is now."""
         return _picture(self._root)

@@ -257,7 +257,7 @@ class Rollbacks:
     def _marks(self, agent: str, tool: str) -> Marks | None:
         if agent not in self._sessions.agents:
             return None
-        return marks_in(self._sessions.installed(agent).toolbox, tool)
+        return marks_in(self._sessions.taking.installed(agent).toolbox, tool)
 
 
 class _NoModel:
@@ -269,11 +269,11 @@ class _NoModel:
 
 @contextmanager
 def _standing_in(sessions: Sessions, session_id: str, agent: str) -> Generator[None]:
-    sessions.stand_ins[session_id] = InstalledAgent(Agent(agent, model=_NoModel()), {})
+    sessions.taking.stand_ins[session_id] = InstalledAgent(Agent(agent, model=_NoModel()), {})
     try:
         yield
     finally:
-        del sessions.stand_ins[session_id]
+        del sessions.taking.stand_ins[session_id]
 
 
 def _undo_plan(space: Workspace, rolled: Rolled, *, force: bool) -> Plan:

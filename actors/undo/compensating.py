@@ -203,10 +203,10 @@ class Compensating:
         if isinstance(entered, Held) or entered is None:
             held = entered.detail if entered is not None else "the session was given up"
             return _ended(undo, "failed", held, may_have_run=undo.may_have_run)
-        attempt = _Attempt(undo.attempts + 1)
-        await self._intend(undo, ready, attempt.number)
-        began_at, value = session.services.clock.now(), None
+        attempt, value = _Attempt(undo.attempts + 1), None
         with entered as ticket:
+            await self._intend(undo, ready, attempt.number)
+            began_at = session.services.clock.now()
             try:
                 value = await self._run(undo, ready, attempt)
                 failure = _declared(companion, value)

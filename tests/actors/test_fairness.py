@@ -18,7 +18,7 @@ def line_of(places: int | None, *names: str, each_max: int | None = None) -> Fai
     return line
 
 
-SERVED = [
+SERVED: list[tuple[int | None, list[str], list[str]]] = [
     # places, who comes, who is served in which order
     (2, ["a1", "a2", "a3"], ["a1", "a2"]),
     (3, ["a1", "a2", "a3", "b1"], ["a1", "b1", "a2"]),
@@ -203,14 +203,12 @@ def test_a_tenant_that_holds_nothing_is_passed_by_at_most_once_for_each_that_sto
     running = line.serve()
     ahead = sum(tenant not in line.held_of() for tenant in TENANTS[:3])
     line.join("d0", "d", 1.0)
-    passed = 0
-    for end in ends:
+    for passed, end in enumerate(ends):
+        assert passed <= ahead  # who comes to hold nothing later is behind it
         line.leave(running.pop(end % len(running)))
         (served,) = line.serve()
         running.append(served)
         if served == "d0":
             break
-        passed += 1
-        assert passed <= ahead  # who comes to hold nothing later is behind it
     if len(ends) > ahead:
         assert line.holds("d0")

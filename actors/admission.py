@@ -1,0 +1,156 @@
+"""Which sessions of a process take their turns, and which wait for a place. What is decided is in
+fairness.py; here is who is waiting.
+
+A session waits as what it is in memory, without a task, and its row says that it runs. A start waits
+as its caller does: nothing of it is stored yet.
+"""
+
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
+
+import anyio
+from msgspec import Struct
+
+from ..supervisor.clock import Clock
+from ..supervisor.errors import UkemiError
+from ..supervisor.policy import Policies, Policy, tenant_policy
+from .fairness import FairLine
+
+
+class Waiting(Struct, frozen=True, kw_only=True):
+    """Who waits, at one instant; durations in seconds."""
+
+    sessions: int
+    by_tenant: dict[str, int]
+    oldest_s: float
+    starts: int
+
+
+class SessionsHealth(Struct, frozen=True, kw_only=True):
+    """Sessions of this process.
+
+    Attributes:
+        active: those that hold a place.
+        in_memory: those, their sub-sessions, and those that wait.
+        parked, woken, ended: how many were, since the runtime was entered. Those parked are in the
+            store; `Runtime.sessions` lists them.
+    """
+
+    active: int
+    in_memory: int
+    parked: int
+    woken: int
+    ended: int
+
+
+class Admission:
+    """The places of one runtime."""
+
+    def __init__(self, clock: Clock, policies: Policies) -> None:
+        self._clock = clock
+        self._policies = policies
+        self._seen: Policy | None = None
+        self._places = FairLine[str]()
+        self._starts = FairLine[anyio.Event]()
+        self._closed: UkemiError | None = None
+        self._on_room: Callable[[], None] | None = None
+
+    # ------------------------------------------------------------ looking
+
+    @property
+    def held(self) -> int:
+        """Places taken."""
+        return self._places.held
+
+    def waits(self, session_id: str) -> bool:
+        """Tell whether a session waits for a place."""
+        return self._places.waits(session_id)
+
+    def room(self) -> int:
+        """Return how many more sessions may be taken into memory to wait there."""
+        waiting_max = self._policies.current.admission.waiting_max
+        return max(0, waiting_max - self._places.waiting - self._starts.held)
+
+    def waiting(self) -> Waiting:
+        """Return who waits now."""
+        since = self._places.oldest()
+        return Waiting(
+            sessions=self._places.waiting,
+            by_tenant=self._places.waiting_of(),
+            oldest_s=0.0 if since is None else max(0.0, self._clock.now() - since),
+            starts=self._starts.waiting,
+        )
+
+    # ------------------------------------------------------------ sessions
+
+    def ask(self, session_id: str, tenant: str) -> list[str]:
+        """Want a place for a session; return all that have one from now on."""
+        self._places.join(session_id, tenant, self._clock.now())
+        return self.serve()
+
+    def leave(self, session_id: str) -> list[str]:
+        """Give up a session's place, or its wait; return all that have one from now on."""
+        return self.serve() if self._places.leave(session_id) else []
+
+    def serve(self) -> list[str]:
+        """Give away what is free; after a change of the policy, by its numbers."""
+        policy = self._policies.current
+        if policy is not self._seen:
+            self._seen = policy
+            own = {each: tenant_policy(policy, each).sessions_max for each in policy.tenant}
+            self._places.limit(policy.admission.sessions_max, policy.tenancy.sessions_max, own)
+        served = self._places.serve()
+        self._let_start()
+        self._tell_room()
+        return served
+
+    # ------------------------------------------------------------ starts
+
+    @asynccontextmanager
+    async def starting(self, tenant: str) -> AsyncGenerator[None]:
+        """Wait until one more session may be stored and taken into memory.
+
+        Raises:
+            UkemiError: the runtime was left before that.
+        """
+        if self._closed is not None:
+            raise self._closed
+        turn = anyio.Event()
+        self._starts.join(turn, tenant, self._clock.now())
+        try:
+            self._let_start()
+            if not self._starts.holds(turn):
+                await turn.wait()
+            if self._closed is not None:
+                raise self._closed
+            yield
+        finally:
+            self._starts.leave(turn)
+            self._let_start()
+
+    def _let_start(self) -> None:
+        if self._starts.waiting or self._starts.held:
+            waiting_max = self._policies.current.admission.waiting_max
+            self._starts.limit(max(0, waiting_max - self._places.waiting))
+            for turn in self._starts.serve():
+                turn.set()
+
+    def close(self, error: UkemiError) -> None:
+        """Let nobody start any more; tell those who wait to."""
+        self._closed = error
+        self._starts.limit(None)
+        for turn in self._starts.serve():
+            turn.set()
+
+    # ------------------------------------------------------------ what the store has more of
+
+    def tell_room(self, callback: Callable[[], None]) -> None:
+        """Call back once half of those who may wait here would find room."""
+        self._on_room = callback
+
+    def _tell_room(self) -> None:
+        callback = self._on_room
+        half = self._policies.current.admission.waiting_max / 2
+        if callback is not None and self.room() >= half:
+            self._on_room = None
+            callback()
