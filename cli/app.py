@@ -24,14 +24,23 @@ from .driving import run as run_session
 from .effects import effects
 from .errors import NOT_DONE, CannotRead, ExitStatus, status_of
 from .explain_danger import explain_danger
+from .explain_recorded import explain_recorded
 from .export import export, take_in
 from .gc import gc
 from .handovers import dossier, handovers
 from .output import Output, OutputGone
-from .policy_arguments import call_given, danger_given, error_given
+from .policy_arguments import (
+    call_given,
+    danger_given,
+    error_given,
+    only_policy,
+    simulate_request,
+    step_given,
+)
 from .reading import log, sessions, show
 from .resolve import ResolveRequest, resolve, this_user
 from .rollback import RollbackRequest, roll_back
+from .simulate import named_policies, simulate_policies
 from .staged import staged
 from .stored import default_store
 from .terminal import is_tty, terminal_of
@@ -185,15 +194,21 @@ def _policy_command(options: argparse.Namespace, out: Output) -> Command:
             return partial(policy.show, out, options.policy, options.agent, options.tool)
         case "check":
             return partial(policy.check, out, options.file)
+        case "simulate":
+            return partial(simulate_policies, out, simulate_request(options))
+        case _ if options.session is not None or options.step is not None:
+            return partial(
+                explain_recorded, out, step_given(options), named_policies(options.policy)
+            )
         case _ if options.args is not None:
-            return partial(explain_danger, out, danger_given(options), options.policy)
+            return partial(explain_danger, out, danger_given(options), only_policy(options))
         case _:
             return partial(
                 policy.explain_error,
                 out,
                 error_given(options),
                 call_given(options),
-                options.policy,
+                named_policies(options.policy),
                 options.rules,
             )
 

@@ -99,6 +99,15 @@ def explanation_data(found: Explanation) -> dict[str, Any]:
     }
 
 
+def policy_data(name: str, found: Explanation) -> dict[str, Any]:
+    """Return what one of several policies makes of a failure, as plain data."""
+    data = explanation_data(found)
+    return {
+        "policy": name,
+        **{each: data[each] for each in ("directive", "waits", "then", "numbers")},
+    }
+
+
 def directive_data(directive: Directive) -> dict[str, Any]:
     """Return a directive as plain data."""
     return {

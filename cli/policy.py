@@ -2,7 +2,7 @@
 
 import builtins
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, cast
 
@@ -83,17 +83,38 @@ class CallGiven(Struct, frozen=True, kw_only=True):
 
 
 async def explain_error(
-    out: Output, error: ErrorGiven, call: CallGiven, policy_file: str | None, rules: str | None
+    out: Output,
+    error: ErrorGiven,
+    call: CallGiven,
+    policies: Sequence[tuple[str, Policy]],
+    rules: str | None,
 ) -> ExitStatus:
-    """Show evidence, class, directive and numbers for an error of a call."""
+    """Show evidence, class, directive and numbers for an error of a call, under each policy."""
     failure = failure_of(error, Classifier(read_rules(rules) if rules else None))
     name, traits = called(call)
-    policy: Policy = resolve(load_policy(policy_file), call.agent, name)
-    found = explain(failure, traits, call.history, policy, agent=call.agent, tool=name)
-    if out.as_json:
-        out.data(explanation_data(found))
+    found = [
+        (
+            file,
+            explain(
+                failure,
+                traits,
+                call.history,
+                resolve(policy, call.agent, name),
+                agent=call.agent,
+                tool=name,
+            ),
+        )
+        for file, policy in policies
+    ]
+    if out.as_json and len(found) == 1:
+        out.data(explanation_data(found[0][1]))
+    elif out.as_json:
+        out.data([{"policy": file, **explanation_data(each)} for file, each in found])
     else:
-        out.text("\n".join(explanation_lines(found, out.terminal)))
+        for file, each in found:
+            if len(found) > 1:
+                out.text(f"{file}:")
+            out.text("\n".join(explanation_lines(each, out.terminal)))
     return DONE
 
 

@@ -4,18 +4,22 @@ import argparse
 from collections.abc import Callable
 from typing import Any, get_args
 
+from ..actors.simulating.summary import SEEDS
+from ..actors.simulating.worlds import Outages
 from ..supervisor.decide import History
 from ..supervisor.errors import UsageError
 from ..supervisor.failure import Stage
 from .explain_danger import DangerGiven
+from .explain_recorded import StepGiven
 from .policy import CallGiven, ErrorGiven
+from .simulate import SimulateRequest
 
 Add = Callable[[Any, str, str], argparse.ArgumentParser]
 """Adds a command, with what all have, to a group of commands: its name, its help."""
 
 
 def add_policy(commands: Any, add: Add) -> None:
-    """Add ``policy show``, ``policy check`` and ``policy explain``."""
+    """Add ``policy show``, ``policy check``, ``policy explain`` and ``policy simulate``."""
     policy = commands.add_parser("policy", help="show, check or try out a supervision policy")
     inner = policy.add_subparsers(dest="policy_command", metavar="COMMAND", required=True)
     show = add(inner, "show", "print a policy as a document, every key with its value")
@@ -26,14 +30,22 @@ def add_policy(commands: Any, add: Add) -> None:
     explain = add(
         inner,
         "explain",
-        "show what an error leads to (evidence, class, directive, waits), or with --args whether a call"
-        " would be allowed",
+        "show what an error leads to (evidence, class, directive, waits), with --session what one that is"
+        " in the store did, or with --args whether a call would be allowed",
     )
+    _add_recorded(explain)
     _add_error(explain)
     _add_call(explain)
     _add_danger(explain)
-    explain.add_argument("--policy", metavar="FILE", help="this policy instead of the defaults")
+    explain.add_argument(
+        "--policy",
+        metavar="FILE",
+        action="append",
+        default=[],
+        help="this policy instead of the defaults; again: each of them",
+    )
     explain.add_argument("--rules", metavar="FILE", help="your own rules of classifying (TOML)")
+    _add_simulate(inner, add)
 
 
 def add_classify(commands: Any, add: Add) -> None:
@@ -44,6 +56,46 @@ def add_classify(commands: Any, add: Add) -> None:
         "classify errors: JSON lines on standard input, a JSON line each on standard output",
     )
     command.add_argument("--rules", metavar="FILE", help="your own rules of classifying (TOML)")
+
+
+def _add_recorded(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--session", metavar="ID", help="a failure of this session of the store")
+    command.add_argument(
+        "--step", metavar="N", help="where: N is a message and its calls, N.I one call (ukemi log)"
+    )
+
+
+def _add_simulate(inner: Any, add: Add) -> None:
+    simulate = add(
+        inner,
+        "simulate",
+        "play the recorded sessions under other policies, in virtual time, and compare what comes of it",
+    )
+    simulate.add_argument(
+        "--policy",
+        metavar="FILE",
+        action="append",
+        default=[],
+        help="a policy to try (the defaults); again: compared with the first",
+    )
+    simulate.add_argument(
+        "--sweep",
+        metavar="KEY=VALUES",
+        help="try a key over values, such as transient.attempts_max=1..7",
+    )
+    simulate.add_argument(
+        "--seeds", metavar="N", type=int, default=SEEDS, help=f"how many worlds are drawn ({SEEDS})"
+    )
+    simulate.add_argument("--seed", metavar="N", type=int, default=1, help="of the first (1)")
+    simulate.add_argument(
+        "--outages",
+        choices=get_args(Outages),
+        default="replayed",
+        help="when they were, or drawn: at other times, as often and as long (replayed)",
+    )
+    simulate.add_argument("--agent", metavar="NAME", help="only sessions of this agent")
+    simulate.add_argument("--limit", metavar="N", type=int, help="only the newest N sessions (all)")
+    simulate.add_argument("--html", metavar="FILE", help="write a page with drawings")
 
 
 def _add_names(command: argparse.ArgumentParser) -> None:
@@ -106,6 +158,47 @@ def danger_given(options: argparse.Namespace) -> DangerGiven:
         effect=options.effect,
         cwd=options.cwd,
     )
+
+
+def step_given(options: argparse.Namespace) -> StepGiven:
+    """Return the recorded failure that was named.
+
+    Raises:
+        UsageError: an error or a call is named, too, or the step is not.
+    """
+    others = (options.error, options.status, options.exception, options.text, options.args)
+    if any(each is not None for each in others):
+        raise UsageError("name an error or a session: --session goes with no other")
+    if options.session is None or options.step is None:
+        raise UsageError("--session ID and --step N go together: a failure in the store")
+    return StepGiven(store=options.store, session_id=options.session, step=options.step)
+
+
+def simulate_request(options: argparse.Namespace) -> SimulateRequest:
+    """Return what is to be played."""
+    return SimulateRequest(
+        store=options.store,
+        policies=options.policy,
+        sweep=options.sweep,
+        seeds=options.seeds,
+        seed=options.seed,
+        outages=options.outages,
+        agent=options.agent,
+        limit=options.limit,
+        html=options.html,
+    )
+
+
+def only_policy(options: argparse.Namespace) -> str | None:
+    """Return the one policy that is named, if any.
+
+    Raises:
+        UsageError: several are.
+    """
+    files: list[str] = options.policy
+    if len(files) > 1:
+        raise UsageError("--args goes with one --policy")
+    return files[0] if files else None
 
 
 def error_given(options: argparse.Namespace) -> ErrorGiven:

@@ -62,6 +62,47 @@ def parse_policy(text: str, source: str = "policy") -> Policy:
         raise UsageError(f"{source}: {error}") from error
 
 
+def changed(policy: Policy, key: str, value: object) -> Policy:
+    """Return a policy with another value of one key, written as in a document: ``transient.attempts_max``,
+    ``tool.pay.transient.attempts_max``, ``upstream."gpt-4.1".breaker.open_s``.
+
+    Raises:
+        UsageError: there is no such key, or the value is impossible; names both.
+    """
+    document: dict[str, Any] = msgspec.to_builtins(policy)
+    refused = UsageError(f"{key!r} is no key: write SECTION.KEY, such as transient.attempts_max")
+    try:
+        *sections, last = _steps(tomllib.loads(f"{key} = 0"))
+    except tomllib.TOMLDecodeError as error:
+        raise refused from error
+    inner = document
+    for section in sections:
+        found: object = inner.setdefault(section, {})
+        if not isinstance(found, dict):
+            raise UsageError(f"{key!r} is no key: {section!r} is a value, no section")
+        inner = cast("dict[str, Any]", found)
+    if not sections:
+        raise refused
+    inner[last] = value
+    _check_names(document)
+    try:
+        return msgspec.convert(document, Policy)
+    except msgspec.ValidationError as error:
+        raise UsageError(_explained(str(error), document)) from error
+    except ValueError as error:
+        raise UsageError(str(error)) from error
+
+
+def _steps(table: dict[str, Any]) -> list[str]:
+    """Return the names that lead to the one value of a table."""
+    steps: list[str] = []
+    inner: Any = table
+    while isinstance(inner, dict):
+        ((name, inner),) = cast("dict[str, Any]", inner).items()
+        steps.append(name)
+    return steps
+
+
 def _given(text: str) -> dict[str, Any]:
     return tomllib.loads(text)
 

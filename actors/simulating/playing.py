@@ -1,0 +1,456 @@
+"""Recorded sessions go through one world under one policy, in virtual time.
+
+Every decision is the runtime's own: `decide`, breakers and budgets of repeats as `Upstreams` keeps them, how
+long an upstream is waited for, and when a write is in doubt. What is played are only the waits between.
+"""
+
+import heapq
+from collections import defaultdict
+from collections.abc import Generator, Sequence
+from typing import assert_never
+
+from msgspec import Struct
+
+from ...supervisor.breaker import Wait, verdict_of
+from ...supervisor.decide import (
+    Conclude,
+    Correct,
+    Directive,
+    HandOver,
+    History,
+    PassThrough,
+    Prune,
+    Retry,
+    decide,
+)
+from ...supervisor.errors import ErrorClass
+from ...supervisor.failure import Failure, Traits
+from ...supervisor.policy import Policies, Policy
+from ..ends import may_have_taken_effect, state_of_failed
+from ..events import Event
+from ..gate import NoTicket, too_long
+from ..upstreams import Ticket, Upstreams
+from .chance import drawn, key_of, mixed
+from .learning import Subject
+from .seen import CORRECTED, Asked, Fault, Trace
+from .worlds import NEVER, Miss, World
+
+Waiting = Generator[float, None, None]
+"""Something that goes on in virtual time: it yields the time at which it wants to go on."""
+
+_ROLLS = 16
+"""Numbers below this name other draws of the same attempt."""
+
+
+class Fared(Struct, frozen=True, gc=False):
+    """How one session fared.
+
+    Attributes:
+        outcome: ``completed``, ``stopped``, or the reason for which it was handed over.
+        seconds: until then.
+        calls: attempts of tools and requests to the model.
+        wasted: attempts behind the first of calls that failed all the same.
+        in_doubt: writes whose effect nobody knows.
+        unsure: its way rests on what the record does not tell.
+    """
+
+    outcome: str
+    seconds: float
+    calls: int
+    tokens: int
+    retries: int
+    wasted: int
+    in_doubt: int
+    unsure: bool
+
+
+class Played(Struct, frozen=True):
+    """How all sessions fared, in order, and when each upstream was asked."""
+
+    sessions: tuple[Fared, ...]
+    asked: dict[str, list[float]]
+    decisions: int
+
+
+def play(world: World, policy: Policy) -> Played:
+    """Play all sessions of a world under a policy; the same again for the same seed."""
+    return _Player(world, policy).play()
+
+
+class _Clock:
+    """Virtual time, in seconds of the record's wall clock."""
+
+    __slots__ = ("at",)
+
+    def __init__(self) -> None:
+        self.at = 0.0
+
+    def now(self) -> float:
+        return self.at
+
+    def wall_ms(self) -> int:
+        return int(self.at * 1000)
+
+
+class _Nobody:
+    """Stands for the session that is told of breakers: nobody listens."""
+
+    id = ""
+
+    def emit(self, event: Event, /) -> None:
+        pass
+
+    def now_ms(self) -> int:
+        return 0
+
+
+_NOBODY = _Nobody()
+
+
+_NO_TICKET = NoTicket()
+
+
+class _Session:
+    """What a session that is played has spent and been told."""
+
+    def __init__(self, trace: Trace, key: int) -> None:
+        self.trace = trace
+        self.key = key
+        self.limits = trace.limits
+        self.deadline = trace.at + trace.limits.get("seconds", NEVER)
+        self.spent: dict[str, int] = defaultdict(int)
+        self.corrections: dict[str, tuple[int, int]] = {}
+        self.conclusions: dict[ErrorClass, int] = defaultdict(int)
+        self.prunes = 0
+        self.stepped_n = -1
+        self.over: str | None = None
+        self.wasted = 0
+        self.in_doubt = 0
+        self.series: dict[str, int] = defaultdict(int)
+        self.unsure = False
+
+    def books(self, limit: str, amount: int = 1) -> bool:
+        """Book some of a limit; if it does not reach, the session is over."""
+        used = self.spent[limit] + amount
+        most = self.limits.get(limit)
+        if most is not None and used > most:
+            self.hand_over("budget")
+            return False
+        self.spent[limit] = used
+        return True
+
+    def hand_over(self, reason: str) -> None:
+        """End it; the first reason stays."""
+        if self.over is None:
+            self.over = reason
+
+    def corrections_before(self, subject: str, n: int) -> int:
+        rounds, last = self.corrections.get(subject, (0, -1))
+        return rounds - 1 if last == n else rounds
+
+    def corrected(self, subject: str, n: int) -> None:
+        """Count rounds in a row, as the session's state does."""
+        rounds, last = self.corrections.get(subject, (0, -1))
+        self.corrections[subject] = (rounds + (last != n), n)
+        self.series[subject] += 1
+
+    def succeeded(self, subject: str, n: int) -> None:
+        rounds, last = self.corrections.get(subject, (0, -1))
+        if not rounds:
+            return
+        if last == n:
+            self.corrections[subject] = (1, last)
+        else:
+            del self.corrections[subject]
+        self.series[subject] = 0
+
+
+class _Call:
+    """One call on its way: its attempts so far."""
+
+    __slots__ = (
+        "at",
+        "attempt",
+        "doubtful",
+        "first_at",
+        "key",
+        "policy",
+        "rolls",
+        "session",
+        "step",
+        "subject",
+        "traits",
+    )
+
+    def __init__(
+        self, session: _Session, at: int, step: Asked, subject: Subject, policy: Policy, now: float
+    ) -> None:
+        self.session = session
+        self.at = at
+        self.step = step
+        self.subject = subject
+        self.policy = policy
+        self.traits: Traits = subject.told.traits
+        self.first_at = now
+        self.key = mixed(session.key, at)
+        self.attempt = 1
+        self.rolls = _ROLLS
+        self.doubtful = False
+
+    def roll(self) -> float:
+        """Draw a number for the next decision; the same ones in the same order under each policy."""
+        self.rolls += 1
+        return drawn(self.key, self.rolls)
+
+
+class _Player:
+    """One run through a world."""
+
+    def __init__(self, world: World, policy: Policy) -> None:
+        self._world = world
+        self._clock = _Clock()
+        self._policies = Policies(policy)
+        self._upstreams = Upstreams(self._clock, self._policies)
+        self._asked: dict[str, list[float]] = defaultdict(list)
+        self._decisions = 0
+        self._failures: dict[Fault, Failure] = {}
+
+    def play(self) -> Played:
+        traces = self._world.known.traces
+        fared: list[Fared | None] = [None] * len(traces)
+        starts = [trace.at for trace in traces]
+        bodies = [self._session(index, trace, fared) for index, trace in enumerate(traces)]
+        for at in together(bodies, starts):
+            self._clock.at = at
+        done = tuple(each for each in fared if each is not None)
+        return Played(done, dict(self._asked), self._decisions)
+
+    # ------------------------------------------------------------ a session
+
+    def _session(self, index: int, trace: Trace, fared: list[Fared | None]) -> Waiting:
+        session = _Session(trace, mixed(self._world.key, key_of(trace.session_id)))
+        yield from self._steps(session, trace.steps, 0)
+        if session.over is None:
+            match trace.end:
+                case "open":
+                    way = self._world.onward(trace)
+                    session.unsure |= not way.known
+                    yield from self._steps(session, way.steps, len(trace.steps))
+                case "completed":
+                    pass
+                case "handed_over" | "stopped":
+                    session.in_doubt += trace.lost
+                    session.hand_over(trace.reason or trace.end)
+        outcome = session.over or "completed"
+        for rounds in session.series.values():
+            # Amended again and again, and in vain: all but the first were for nothing.
+            if outcome not in ("completed", "stopped") and rounds:
+                session.wasted += rounds - 1
+        fared[index] = Fared(
+            outcome,
+            min(self._clock.at, session.deadline) - trace.at,
+            session.spent["model_calls"] + session.spent["tool_calls"],
+            session.spent["tokens"],
+            session.spent["retries"],
+            session.wasted,
+            session.in_doubt,
+            session.unsure,
+        )
+
+    def _steps(self, session: _Session, steps: tuple[Asked, ...], first: int) -> Waiting:
+        at = 0
+        while at < len(steps) and session.over is None:
+            end = at + 1
+            while end < len(steps) and steps[end].beside:
+                end += 1
+            step = steps[at]
+            if not step.is_model and step.n != session.stepped_n:
+                session.stepped_n = step.n
+                if not session.books("steps"):
+                    return
+            if end == at + 1:
+                yield from self._call(session, first + at, step)
+            else:
+                yield from self._together(session, first + at, steps[at:end])
+            at = end
+
+    def _together(self, session: _Session, first: int, steps: tuple[Asked, ...]) -> Waiting:
+        """Make calls side by side; go on when the last has ended."""
+        bodies = [self._call(session, first + at, step) for at, step in enumerate(steps)]
+        yield from together(bodies, [self._clock.at] * len(bodies))
+
+    # ------------------------------------------------------------ a call
+
+    def _call(self, session: _Session, at: int, step: Asked) -> Waiting:
+        """Bring one call to its end, over as many attempts as the policy gives it."""
+        subject = self._world.known.subjects[step.subject]
+        policy = self._policies.of(session.trace.agent, "" if step.is_model else step.subject)
+        call = _Call(session, at, step, subject, policy, self._clock.at)
+        if step.fault is not None and not step.fault.ran:
+            self._ended(call, self._failure_of(step.fault), ran=False)
+            return
+        while True:
+            ticket = yield from self._enter(call)
+            if ticket is None or not self._books(call):
+                return
+            miss = yield from self._attempt(call, ticket)
+            if miss is None:
+                return
+            directive = self._decide(call, miss.failure)
+            call.doubtful |= may_have_taken_effect(miss.failure, call.traits)
+            if not isinstance(directive, Retry):
+                self._end_failed(call, miss.failure, directive, ran=True)
+                return
+            wake = self._clock.at + directive.delay_s
+            if (yield from self._until(session, wake)):
+                self._cut_off(call, under_way=False)
+                return
+            call.attempt += 1
+
+    def _until(self, session: _Session, wake: float) -> Generator[float, None, bool]:
+        """Wait; tell whether the session's time was over before."""
+        if wake >= session.deadline:
+            yield session.deadline
+            session.hand_over("budget")
+            return True
+        yield wake
+        return False
+
+    def _enter(self, call: _Call) -> Generator[float, None, Ticket | NoTicket | None]:
+        """Wait until the call's upstream may be asked; None: it will not be, and the call is over."""
+        upstream = call.subject.told.upstream
+        if upstream is None:
+            return _NO_TICKET
+        ups, repeat = self._upstreams, call.attempt > 1
+        answer = ups.enter(upstream, _NOBODY, call.roll(), repeat=repeat)
+        if isinstance(answer, Ticket):
+            return answer
+        budget_s = call.policy.transient.time_budget_s
+        with ups.holding(upstream):
+            while isinstance(answer, Wait):
+                gone_s = self._clock.at - call.first_at
+                if too_long(upstream, answer.seconds, gone_s, budget_s) is not None:
+                    self._held(call)
+                    return None
+                if (yield from self._until(call.session, self._clock.at + answer.seconds)):
+                    self._cut_off(call, under_way=False)
+                    return None
+                placed = answer.placed
+                answer = ups.enter(upstream, _NOBODY, call.roll(), repeat=repeat, placed=placed)
+        return answer
+
+    def _books(self, call: _Call) -> bool:
+        session, step = call.session, call.step
+        again = call.attempt > 1
+        booked = session.books("model_calls" if step.is_model else "tool_calls") and (
+            not again or session.books("retries")
+        )
+        if not booked:
+            session.in_doubt += call.doubtful
+        return booked
+
+    def _attempt(
+        self, call: _Call, ticket: Ticket | NoTicket
+    ) -> Generator[float, None, Miss | None]:
+        """Make one attempt; None: the call has its result, or the session is over."""
+        session, step, now = call.session, call.step, self._clock.at
+        key = mixed(call.key, 1000 + call.attempt)
+        self._asked[call.subject.told.upstream or call.subject.place].append(now)
+        session.unsure |= self._world.unsure(call.subject, now)
+        miss = self._world.fate(call.subject, now, key)
+        if miss is None:
+            took_s = step.took_s
+            if took_s is None or call.attempt > 1:
+                took_s = self._world.took_s(call.subject, key)
+            if step.fault is not None:
+                miss = Miss(self._failure_of(step.fault), "up", took_s)
+        else:
+            took_s = miss.took_s
+        with ticket:
+            if (yield from self._until(session, now + took_s)):
+                self._cut_off(call, under_way=True)
+                return None
+            if miss is not None:
+                ticket.verdict = verdict_of(miss.failure)
+                return miss
+            ticket.verdict = "up"
+        if step.is_model:
+            session.prunes = 0
+            session.books("tokens", step.tokens)
+        else:
+            session.succeeded(step.subject, step.n)
+        return None
+
+    # ------------------------------------------------------------ how it ends
+
+    def _decide(self, call: _Call, failure: Failure) -> Directive:
+        self._decisions += 1
+        session = call.session
+        history = History(
+            attempts=call.attempt,
+            elapsed_s=self._clock.at - call.first_at,
+            corrections=session.corrections_before(call.step.subject, call.step.n),
+            conclusions=session.conclusions[failure.error_class],
+            prunes=session.prunes,
+        )
+        return decide(failure, call.traits, history, call.policy, call.roll())
+
+    def _ended(self, call: _Call, failure: Failure, *, ran: bool) -> None:
+        self._end_failed(call, failure, self._decide(call, failure), ran=ran)
+
+    def _end_failed(
+        self, call: _Call, failure: Failure, directive: Directive, *, ran: bool
+    ) -> None:
+        session, step = call.session, call.step
+        state = state_of_failed(failure, call.traits, directive, ran=ran, doubtful=call.doubtful)
+        if not step.is_model:
+            session.in_doubt += state == "in_doubt"
+            if failure.error_class in CORRECTED:
+                session.corrected(step.subject, step.n)
+        session.wasted += call.attempt - 1
+        match directive:
+            case Correct():
+                session.books("corrections")
+            case Conclude():
+                session.conclusions[failure.error_class] += 1
+            case Prune():
+                session.prunes += 1
+            case HandOver(reason):
+                session.hand_over(reason)
+            case PassThrough() | Retry():
+                pass
+            case _:
+                assert_never(directive)
+
+    def _held(self, call: _Call) -> None:
+        """The upstream will not be asked in time."""
+        call.session.hand_over("blocked")
+        call.session.in_doubt += call.doubtful
+        call.session.wasted += max(0, call.attempt - 2)
+
+    def _cut_off(self, call: _Call, *, under_way: bool) -> None:
+        """The session's time is over: what was under way may have taken effect."""
+        doubtful = call.doubtful or (under_way and not call.traits.safe_to_retry)
+        call.session.in_doubt += doubtful
+
+    def _failure_of(self, fault: Fault) -> Failure:
+        found = self._failures.get(fault)
+        if found is None:
+            found = self._failures[fault] = Failure(
+                error_class=fault.error_class, may_have_executed=fault.executed
+            )
+        return found
+
+
+def together(bodies: Sequence[Waiting], starts: Sequence[float]) -> Waiting:
+    """Let several go on side by side, each from its start; yields the times in order."""
+    due = [(at, number) for number, at in enumerate(starts)]
+    heapq.heapify(due)
+    while due:
+        at, number = due[0]
+        yield at
+        wake = next(bodies[number], None)
+        if wake is None:
+            heapq.heappop(due)
+        else:
+            heapq.heapreplace(due, (wake, number))

@@ -1,0 +1,159 @@
+"""When the other side was down, or refused for being asked too much: spells, found in the attempts of all
+sessions together. Pure."""
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Sequence
+
+from msgspec import Struct
+
+from .seen import Seen, Weather
+
+ENOUGH = 2
+"""Failures more than answers, in a row, that make a spell; fewer are failures by themselves."""
+
+DROP = 3
+"""Answers more than failures, after which a spell has ended before them."""
+
+
+class Spell(Struct, frozen=True, gc=False):
+    """A time in which attempts failed.
+
+    Attributes:
+        before: when the last attempt before it was made that did not fail; None: there is none.
+        first, last: when the first and the last attempt in it were made that failed.
+        after: when the first attempt behind it was made that did not fail; None: the record ends before.
+        until: the end, where the other side has told it.
+        failed, passed: attempts in it.
+    """
+
+    kind: Weather
+    before: float | None
+    first: float
+    last: float
+    after: float | None
+    until: float | None = None
+    failed: int = 0
+    passed: int = 0
+
+    @property
+    def share(self) -> float:
+        """Return the share of attempts in it that fail."""
+        return self.failed / (self.failed + self.passed)
+
+
+class Found(Struct, frozen=True):
+    """What the attempts at one place show.
+
+    ``alone``: failures outside of every spell; ``outside``: all attempts there.
+    """
+
+    spells: tuple[Spell, ...] = ()
+    alone: tuple[Seen, ...] = ()
+    outside: int = 0
+
+
+def found_in(seen: Iterable[Seen]) -> Found:
+    """Return the spells, and what lies between them."""
+    ordered = sorted(seen, key=lambda each: each.begin)
+    down = _spells([each for each in ordered if each.weather != "limited"], "down")
+    limited = _limits([each for each in ordered if each.weather != "down"])
+    spells = sorted([*down, *limited], key=lambda each: each.first)
+    alone, outside = _outside(ordered, spells)
+    return Found(tuple(spells), tuple(alone), outside)
+
+
+def _outside(ordered: Sequence[Seen], spells: Sequence[Spell]) -> tuple[list[Seen], int]:
+    alone, outside = list[Seen](), 0
+    kinds = [[each for each in spells if each.kind == kind] for kind in ("down", "limited")]
+    for each in ordered:
+        if not any(_within(each, of_kind) for of_kind in kinds):
+            outside += 1
+            if each.weather != "up":
+                alone.append(each)
+    return alone, outside
+
+
+def _within(seen: Seen, spells: Sequence[Spell]) -> bool:
+    """Tell whether an attempt belongs to one of these spells, which are in order and apart."""
+    at = bisect_right(spells, seen.begin, key=lambda spell: spell.first) - 1
+    if at < 0 or seen.begin > spells[at].last:
+        return False
+    return seen.weather in (spells[at].kind, "up")
+
+
+def _spells(ordered: Sequence[Seen], kind: Weather) -> list[Spell]:
+    """Find stretches in which failures outnumber answers: each from a failure to a failure."""
+    spells: list[Spell] = []
+    at = 0
+    while at < len(ordered):
+        if ordered[at].weather != kind:
+            at += 1
+            continue
+        end, best = _stretch(ordered, at, kind)
+        if best >= ENOUGH:
+            spells.append(_spell(ordered, at, end, kind))
+        at = end + 1
+    return spells
+
+
+def _stretch(ordered: Sequence[Seen], start: int, kind: Weather) -> tuple[int, int]:
+    """Return where the stretch that starts here ends, and by how much failures outnumber answers."""
+    score = best = 0
+    end = start
+    for at in range(start, len(ordered)):
+        score += 1 if ordered[at].weather == kind else -1
+        if score > best:
+            best, end = score, at
+        if score <= 0 or score <= best - DROP:
+            break
+    return end, best
+
+
+def _spell(ordered: Sequence[Seen], start: int, end: int, kind: Weather) -> Spell:
+    inside = ordered[start : end + 1]
+    failed = sum(each.weather == kind for each in inside)
+    return Spell(
+        kind,
+        before=ordered[start - 1].begin if start else None,
+        first=ordered[start].begin,
+        last=ordered[end].begin,
+        after=ordered[end + 1].begin if end + 1 < len(ordered) else None,
+        failed=failed,
+        passed=len(inside) - failed,
+    )
+
+
+def _limits(ordered: Sequence[Seen]) -> list[Spell]:
+    """Find the times in which the other side refused for being asked too much.
+
+    Where it has said for how long, it refuses until then; answers in that time make it a share.
+    """
+    limited = [each for each in ordered if each.weather == "limited"]
+    if not any(each.retry_after for each in limited):
+        return _spells(ordered, "limited")
+    windows: list[tuple[float, float, float, int]] = []
+    for each in limited:
+        end = each.begin + each.took_s + (each.retry_after or 0.0)
+        if windows and each.begin <= windows[-1][2]:
+            first, _, until, failed = windows.pop()
+            windows.append((first, each.begin, max(until, end), failed + 1))
+        else:
+            windows.append((each.begin, each.begin, end, 1))
+    answered = [each.begin for each in ordered if each.weather == "up"]
+    return [_limit(answered, *window) for window in windows]
+
+
+def _limit(
+    answered: Sequence[float], first: float, last: float, until: float, failed: int
+) -> Spell:
+    start, end = bisect_left(answered, first), bisect_right(answered, last)
+    return Spell(
+        "limited",
+        before=answered[start - 1] if start else None,
+        first=first,
+        last=last,
+        after=answered[end] if end < len(answered) else None,
+        until=until,
+        failed=failed,
+        passed=bisect_left(answered, until) - start,
+    )

@@ -1,0 +1,402 @@
+"""A session's journal as what it asked of the world, and every attempt it made at that. Pure.
+
+A journal has no clock of its own. A time is worked out from the session's start and the seconds it had
+spent; waits that were stored with the time they end at, and decisions of people, put it right.
+"""
+
+from collections.abc import Iterable
+
+import msgspec
+from msgspec import Struct
+
+from ...stores.records import (
+    Answered,
+    Decided,
+    Ended,
+    Intended,
+    JournalEntry,
+    Judged,
+    Opened,
+    Requested,
+    Resulted,
+    Retried,
+    ToolCall,
+)
+from ...supervisor.breaker import verdict_of
+from ...supervisor.errors import ErrorClass, MayHaveExecuted
+from ...supervisor.failure import Failure, Traits
+from .seen import CORRECTED, WEATHER, Asked, End, Fault, Seen, Told, Trace, model_told
+
+SLACK_S = 0.005
+"""Times are worked out from numbers that are rounded to milliseconds."""
+
+_WEATHER_REASONS = frozenset({"blocked", "in_doubt", "budget"})
+_EXECUTED: dict[str, MayHaveExecuted] = {"no": "no", "maybe": "maybe", "yes": "yes"}
+_CLASSES: dict[str, ErrorClass] = {str(each): each for each in ErrorClass}
+
+
+class Record(Struct, frozen=True):
+    """What one journal tells: the session, its attempts, and what it shows of the tools."""
+
+    trace: Trace
+    seen: tuple[Seen, ...]
+    told: dict[str, Told]
+
+
+def record_of(session_id: str, entries: Iterable[JournalEntry]) -> Record | None:
+    """Read a journal; None where it does not say how the session began."""
+    reader = _Reader(session_id)
+    for entry in entries:
+        reader.take(entry)
+    return reader.record()
+
+
+class _Failed(Struct, frozen=True):
+    """A failed attempt, and when it ended."""
+
+    entry: Retried
+    at: float
+
+
+class _Ready(Struct, frozen=True):
+    """A call that has its result, with the time it began and the time it ended."""
+
+    asked: Asked
+    begin: float
+    end: float
+
+
+class _Spent(Struct):
+    """What a session has spent up to its first end."""
+
+    calls: int = 0
+    wasted: int = 0
+    in_doubt: int = 0
+    tokens: int = 0
+    lost: int = 0
+
+
+class _Reader:
+    """Takes a journal in, entry by entry."""
+
+    def __init__(self, session_id: str) -> None:
+        self._id = session_id
+        self._opened: Opened | None = None
+        self._offset = 0.0
+        self._floor = 0.0
+        self._timed = True
+        self._now = 0.0  # when the last thing ended
+        self._steps: list[Asked] = []
+        self._first: Trace | None = None
+        self._last_end = ""
+        self._later_from = 0
+        self._seen: list[Seen] = []
+        self._told: dict[str, Told] = {}
+        self._calls: dict[tuple[int, int], ToolCall] = {}
+        self._failed: dict[tuple[int, int], list[_Failed]] = {}
+        self._intents: dict[str, bool] = {}
+        self._answer: Answered | None = None
+        self._said = False  # the last thing was an answer without calls
+        self._model_free = 0.0
+        self._waited = False
+        self._open: list[_Ready] = []
+        self._left = 0
+        self._spent = _Spent()
+
+    def take(self, entry: JournalEntry) -> None:
+        match entry:
+            case Opened():
+                self._opened = entry
+                self._offset = self._now = self._model_free = entry.at_ms / 1000
+            case Answered():
+                self._answered(entry)
+            case Intended():
+                self._intents[entry.tool] = entry.key is not None
+            case Retried(index=-1):
+                self._model_failed(entry)
+            case Retried():
+                self._call_failed(entry)
+            case Resulted():
+                self._resulted(entry)
+            case Requested():
+                self._waited = True
+            case Judged() | Decided():
+                self._anchor(entry.at_ms / 1000)
+            case Ended():
+                self._ended(entry)
+            case _:
+                pass
+
+    # ------------------------------------------------------------ time
+
+    def _anchor(self, at: float) -> None:
+        """Nothing that follows was before this time of the wall clock."""
+        if at:
+            self._floor = max(self._floor, at)
+            self._timed = True
+
+    def _time(self, seconds: float, least_s: float = 0.0) -> float:
+        """Return the time at which so many seconds were spent, and not before what is known."""
+        at = self._offset + seconds
+        least = self._floor + least_s
+        if at + SLACK_S < least:
+            self._offset += least - at
+            at = least
+        return at
+
+    def _failed_at(self, entry: Retried, before: list[_Failed]) -> float:
+        if entry.due_at_ms is not None:
+            at = entry.due_at_ms / 1000 - entry.wait_s
+            self._anchor(at)
+            self._floor = max(self._floor, entry.due_at_ms / 1000)
+            return at
+        if before:
+            return before[-1].at + entry.elapsed_s - before[-1].entry.elapsed_s
+        return self._model_free + entry.elapsed_s
+
+    # ------------------------------------------------------------ the model
+
+    def _answered(self, entry: Answered) -> None:
+        self._flush(None)
+        self._answer = entry
+        self._said = not entry.calls
+        self._spent.tokens += entry.usage.tokens
+        for index, call in enumerate(entry.calls):
+            self._calls[entry.n, index] = call
+        self._left = len(entry.calls)
+
+    def _model_failed(self, entry: Retried) -> None:
+        self._flush(None)
+        self._said = False
+        known = self._failed.setdefault((0, -1), [])
+        at = self._failed_at(entry, known)
+        subject = _model(entry.upstream)
+        self._spent.calls += 1
+        if entry.directive == "retry":
+            known.append(_Failed(entry, at))
+            self._see(subject, entry, at, known[-2:-1])
+            self._model_free = at + entry.wait_s
+            return
+        self._see(subject, entry, at, known[-1:])
+        error_class = _CLASSES.get(entry.error_class, ErrorClass.UNKNOWN)
+        if error_class not in WEATHER:
+            fault = Fault(error_class, _executed(entry))
+            self._steps.append(Asked(subject, entry.n, True, fault, _took(entry, known)))
+        elif entry.directive == "hand_over":
+            self._steps.append(Asked(subject, entry.n, True))
+            self._spent.wasted += entry.number - 1
+        self._failed.pop((0, -1), None)
+        self._model_free = at
+        self._now = at
+
+    def _flush(self, begin: float | None) -> None:
+        """Put down the answer that is told of, and the calls it asked for.
+
+        Args:
+            begin: when its answer was there; None where that is not known.
+        """
+        answer, self._answer = self._answer, None
+        if answer is not None:
+            subject = _model(answer.model)
+            self._told[subject] = model_told(answer.model)
+            took = None if begin is None else max(0.0, begin - self._model_free - answer.held_s)
+            if took is not None and not self._waited:
+                if self._timed:
+                    self._seen.append(Seen(subject, (begin or 0.0) - took, took, "up"))
+            else:
+                took = None
+            self._steps.append(
+                Asked(subject, answer.n, True, None, took, tokens=answer.usage.tokens)
+            )
+            self._spent.calls += 1
+            self._failed.pop((0, -1), None)
+        self._waited = False
+        if not self._open:
+            return
+        ready, self._open = sorted(self._open, key=lambda each: each.begin), []
+        end = 0.0
+        for each in ready:
+            beside = bool(end) and each.begin < end - SLACK_S
+            self._steps.append(msgspec.structs.replace(each.asked, beside=beside))
+            end = max(end, each.end)
+        self._now = self._model_free = max(self._now, end)
+
+    # ------------------------------------------------------------ calls
+
+    def _call_failed(self, entry: Retried) -> None:
+        key = entry.n, entry.index
+        known = self._failed.setdefault(key, [])
+        at = self._failed_at(entry, known) if entry.directive == "retry" else 0.0
+        known.append(_Failed(entry, at))
+        call = self._calls.get(key)
+        if call is not None and entry.marks is not None:
+            marks = entry.marks
+            traits = Traits(
+                safe_to_retry="safe" in marks,
+                accepts_key="key" in marks,
+            )
+            upstream = entry.upstream or None
+            self._told[call.name] = Told(upstream, traits, writes="read" not in marks)
+
+    def _resulted(self, entry: Resulted) -> None:
+        key = entry.n, entry.index
+        call = self._calls.pop(key, None)
+        failed = self._failed.pop(key, [])
+        if call is None:
+            return
+        last = failed[-1].entry if failed else None
+        final = last if last is not None and last.directive != "retry" else None
+        took = last.took_s if final is not None and last is not None else entry.elapsed_s
+        end = self._time(entry.spent.seconds, took if entry.spent.seconds else 0.0)
+        begin = end - took
+        if failed and failed[0].at:
+            begin = failed[0].at - failed[0].entry.elapsed_s
+        if final is not None and len(failed) == 1:
+            begin = end - final.elapsed_s
+        if not failed:
+            begin -= entry.held_s
+        asked = self._asked(entry, call, final)
+        if asked is not None:
+            self._open.append(_Ready(asked, begin, end))
+            self._observe(entry, call.name, failed, end)
+        self._count(entry, call.name, failed)
+        self._left -= 1
+        if self._left <= 0:
+            self._flush(self._began())
+
+    def _began(self) -> float | None:
+        return min((each.begin for each in self._open), default=None)
+
+    def _asked(self, entry: Resulted, call: ToolCall, final: Retried | None) -> Asked | None:
+        """Return the call as it would go in fair weather; None: it went to nobody."""
+        if entry.state == "denied" or entry.by == "record":
+            return None
+        error_class = _CLASSES.get(entry.error_class or "")
+        if error_class is None:
+            if entry.state == "refused":
+                return None  # it did not fit into a budget
+            took = None if entry.replayed else entry.elapsed_s
+            return Asked(call.name, entry.n, took_s=took)
+        if error_class in WEATHER or error_class is ErrorClass.CANCELLED:
+            return Asked(call.name, entry.n)
+        if entry.state == "refused" and error_class not in CORRECTED:
+            return None
+        executed = _executed(final) if final is not None else "no"
+        fault = Fault(error_class, executed, ran=entry.state != "refused")
+        took = _took(final, []) if final is not None else 0.0
+        return Asked(call.name, entry.n, fault=fault, took_s=took)
+
+    def _observe(self, entry: Resulted, name: str, failed: list[_Failed], end: float) -> None:
+        for number, each in enumerate(failed):
+            at = each.at or end
+            self._see(name, each.entry, at, failed[number - 1 : number] if number else [])
+        answered = entry.error_class is None and entry.state != "refused" and not entry.replayed
+        if answered and self._timed and entry.spent.seconds:
+            self._seen.append(Seen(name, end - entry.elapsed_s, entry.elapsed_s, "up"))
+
+    def _see(self, subject: str, entry: Retried, at: float, before: list[_Failed]) -> None:
+        """Keep a failed attempt, where it says something about the other side."""
+        error_class = _CLASSES.get(entry.error_class, ErrorClass.UNKNOWN)
+        executed = _executed(entry)
+        weather = WEATHER.get(error_class)
+        if weather is None:
+            failure = Failure(error_class=error_class, may_have_executed=executed)
+            if verdict_of(failure) != "up":
+                return
+            weather = "up"
+        if self._timed and at:
+            took = _took(entry, before)
+            seen = Seen(subject, at - took, took, weather, error_class, executed, entry.retry_after)
+            self._seen.append(seen)
+
+    def _count(self, entry: Resulted, name: str, failed: list[_Failed]) -> None:
+        if self._first is not None:
+            return
+        if entry.state not in ("refused", "denied") or failed:
+            self._spent.calls += entry.attempts
+        if entry.error_class is not None:
+            self._spent.wasted += entry.attempts - 1
+        self._spent.in_doubt += entry.state == "in_doubt"
+        self._spent.lost += entry.state == "in_doubt" and not failed
+
+    # ------------------------------------------------------------ the end
+
+    def _ended(self, entry: Ended) -> None:
+        at = self._time(entry.spent.seconds)
+        self._flush(self._began() if self._open else at)
+        self._last_end = entry.status
+        if self._first is None:
+            reason = str(entry.outcome.get("reason", ""))
+            end = _end_of(entry, reason, self._steps, lost=bool(self._spent.lost), said=self._said)
+            self._first = self._trace(end, reason, entry)
+            self._later_from = len(self._steps)
+        # What people take before it goes on is not in its own seconds.
+        self._timed = False
+        self._failed.clear()
+
+    def _trace(self, end: End, reason: str, entry: Ended | None) -> Trace:
+        opened = self._opened or Opened("", 0)
+        outcome = "unfinished" if entry is None else (reason or entry.status)
+        return Trace(
+            session_id=self._id,
+            agent=opened.agent,
+            at=opened.at_ms / 1000,
+            steps=tuple(self._steps),
+            end=end,
+            reason=reason,
+            limits=opened.limits,
+            duration_s=None if entry is None else entry.spent.seconds,
+            outcome=outcome if entry is None or entry.status != "completed" else "completed",
+            tokens=self._spent.tokens,
+            calls=self._spent.calls,
+            wasted=self._spent.wasted,
+            in_doubt=self._spent.in_doubt,
+            lost=self._spent.lost,
+        )
+
+    def record(self) -> Record | None:
+        """Return what the journal tells, to its end."""
+        if self._opened is None:
+            return None
+        self._flush(self._began())
+        trace = self._first or self._trace("open", "", None)
+        if trace.end == "open" and self._last_end == "completed":
+            later = tuple(self._steps[self._later_from :])
+            trace = msgspec.structs.replace(trace, later=later)
+        for tool, keyed in self._intents.items():
+            if tool not in self._told:
+                self._told[tool] = Told(None, Traits(accepts_key=keyed), writes=True)
+        return Record(trace, tuple(self._seen), self._told)
+
+
+def _end_of(entry: Ended, reason: str, steps: list[Asked], *, lost: bool, said: bool) -> End:
+    if entry.status == "completed":
+        return "completed"
+    if entry.status == "stopped":
+        return "stopped"
+    if said or (reason == "in_doubt" and lost):
+        # Its own words were the end, such as "blocked, because ..."; or the death of a process.
+        return "handed_over"
+    if reason in _WEATHER_REASONS or (steps and steps[-1].fault is not None):
+        return "open"
+    return "handed_over"
+
+
+def _model(name: str) -> str:
+    return f"model {name}"
+
+
+def _executed(entry: Retried) -> MayHaveExecuted:
+    """Return whether it may have taken effect; records of older versions say it by the class."""
+    told = _EXECUTED.get(entry.executed)
+    if told is not None:
+        return told
+    return "maybe" if entry.error_class == ErrorClass.IN_DOUBT_TIMEOUT else "no"
+
+
+def _took(entry: Retried, before: list[_Failed]) -> float:
+    """Return the seconds of this attempt alone; older records tell only those since the first."""
+    if entry.took_s or entry.marks is not None or not before:
+        return entry.took_s or (0.0 if entry.marks is not None else entry.elapsed_s)
+    last = before[-1].entry
+    return max(0.0, entry.elapsed_s - last.elapsed_s - last.wait_s)

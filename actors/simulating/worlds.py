@@ -1,0 +1,314 @@
+"""One world that the record allows: what it leaves open is drawn by a seed.
+
+Where outages began and ended between two attempts, how likely failures by themselves are, how a session
+would have gone on that was cut off.
+"""
+
+import math
+import random
+from bisect import bisect_right
+from collections.abc import Sequence
+from typing import Literal
+
+import msgspec
+from msgspec import Struct
+
+from ...supervisor.failure import Failure
+from .chance import drawn, key_of, mixed
+from .learning import SHORTEST_S, Learned, Place, Subject, is_correction
+from .seen import Asked, Seen, Trace, Weather
+from .spells import Spell
+from .survival import ENDED_MIN, longer
+
+ROUNDS_MAX = 100
+"""Corrections that are played where none is known to help."""
+
+NEVER = math.inf
+
+Outages = Literal["replayed", "drawn"]
+"""Whether outages come when they came, or at other times, as often and as long."""
+
+
+class Hours(Struct, frozen=True, gc=False):
+    """A time in which a share of the attempts fails. ``until``: the end that the other side tells."""
+
+    start: float
+    end: float
+    share: float
+    until: float | None = None
+
+
+class Miss(Struct, frozen=True, gc=False):
+    """How an attempt fails: its failure, after so many seconds."""
+
+    failure: Failure
+    weather: Weather
+    took_s: float
+
+
+class Way(Struct, frozen=True):
+    """How a session goes on that was cut off; ``known``: not merely assumed."""
+
+    steps: tuple[Asked, ...]
+    known: bool
+
+
+def miss_of(seen: Seen) -> Miss:
+    """Return a failed attempt as one that may happen again."""
+    assert seen.error_class is not None
+    failure = Failure(
+        error_class=seen.error_class,
+        may_have_executed=seen.executed,
+        retry_after=seen.retry_after,
+    )
+    return Miss(failure, seen.weather, seen.took_s)
+
+
+class _Climate:
+    """The weather at one place, in one world."""
+
+    def __init__(self, place: Place, chance: random.Random, *, lasting: bool) -> None:
+        self.unknown_from = NEVER
+        """From when on it is not known whether an outage had ended."""
+        self.hours: dict[Weather, list[Hours]] = {"down": [], "limited": []}
+        for spell in place.found.spells:
+            hours = self._hours(spell, place, chance, lasting=lasting)
+            if hours.end > hours.start:
+                self.hours[spell.kind].append(hours)
+        self.starts = {kind: [each.start for each in of] for kind, of in self.hours.items()}
+        self.alone = [miss_of(each) for each in place.found.alone]
+        self.alone_share = _share(len(self.alone), place.found.outside, chance)
+        self.misses = _by_weather(place.failed)
+
+    def _hours(self, spell: Spell, place: Place, chance: random.Random, *, lasting: bool) -> Hours:
+        seen_s = spell.last - spell.first
+        room = max(seen_s, SHORTEST_S)
+        if spell.before is not None:
+            room = min(room, spell.first - spell.before)
+        start = spell.first - room * chance.random()
+        end = self._end(spell, start, place, chance.random(), lasting=lasting)
+        return Hours(start, end, spell.share, spell.until)
+
+    def _end(
+        self, spell: Spell, start: float, place: Place, roll: float, *, lasting: bool
+    ) -> float:
+        if spell.until is not None:
+            return spell.until
+        if spell.after is not None:
+            # Uniform on a scale of ratios: an hour without attempts does not make it a long one.
+            least = max(spell.last - start, SHORTEST_S)
+            most = max(spell.after - start, least)
+            return start + least * (most / least) ** roll
+        self.unknown_from = min(self.unknown_from, spell.last)
+        if place.lengths.ended >= ENDED_MIN and spell.kind == "down":
+            length = longer(place.lengths, spell.last - start, roll)
+            return NEVER if length is None else max(spell.first + length, spell.last)
+        # Both bounds, each in half of the worlds.
+        return NEVER if lasting else spell.last + SHORTEST_S
+
+    def inside(self, kind: Weather, now: float) -> Hours | None:
+        at = bisect_right(self.starts[kind], now) - 1
+        if at < 0:
+            return None
+        hours = self.hours[kind][at]
+        return hours if now < hours.end else None
+
+
+def _placed(known: Learned, place: Place, outages: Outages, chance: random.Random) -> Place:
+    """Return the place with outages at other times, where enough is known of how long they last."""
+    if outages == "replayed" or place.lengths.ended < ENDED_MIN:
+        return place
+    recorded = [each for each in place.found.spells if each.kind == "down"]
+    others = [each for each in place.found.spells if each.kind != "down"]
+    whole_s = known.until - known.began
+    drawn_spells: list[Spell] = []
+    at = known.began + chance.expovariate(len(recorded) / whole_s)
+    while at < known.until:
+        length = longer(place.lengths, 0.0, chance.random())
+        end = NEVER if length is None else at + length
+        share = chance.choice(recorded)
+        drawn_spells.append(
+            Spell("down", None, at, end, end, end, failed=share.failed, passed=share.passed)
+        )
+        at = end + chance.expovariate(len(recorded) / whole_s)
+    spells = sorted([*others, *drawn_spells], key=lambda each: each.first)
+    found = msgspec.structs.replace(place.found, spells=tuple(spells))
+    return msgspec.structs.replace(place, found=found)
+
+
+def _share(failed: int, of: int, chance: random.Random) -> float:
+    """Draw how likely a failure by itself is; where none was seen, there are none."""
+    if not failed:
+        return 0.0
+    return chance.betavariate(failed, max(of - failed, 0.5))
+
+
+def _by_weather(failed: Sequence[Seen]) -> dict[Weather, list[Miss]]:
+    misses: dict[Weather, list[Miss]] = {"down": [], "limited": []}
+    for each in failed:
+        misses[each.weather].append(miss_of(each))
+    return misses
+
+
+class World:
+    """One world.
+
+    Args:
+        seed: of all that the record leaves open. Odd ones take what has no known end to last for ever,
+            even ones to end at once; see `survival.ENDED_MIN`.
+    """
+
+    def __init__(self, known: Learned, seed: int, *, outages: Outages = "replayed") -> None:
+        self.known = known
+        self.seed = seed
+        self.key = mixed(key_of("world"), seed)
+        self.lasting = bool(seed % 2)
+        chance = random.Random(f"world {seed}")
+        self._climates = {
+            name: _Climate(_placed(known, place, outages, chance), chance, lasting=self.lasting)
+            for name, place in known.places.items()
+        }
+        self._misses = {
+            name: _by_weather(subject.failed) for name, subject in known.subjects.items()
+        }
+        self._complete = _complete_by_agent(known.traces)
+
+    def fate(self, subject: Subject, now: float, key: int) -> Miss | None:
+        """Return how an attempt fails that is made now; None: it gets an answer."""
+        climate = self._climates.get(subject.place)
+        if climate is None:
+            return None
+        for kind in climate.hours:
+            hours = climate.inside(kind, now)
+            if hours is not None and drawn(key, 1) < hours.share:
+                return self._missed(subject, climate, kind, hours, now, key)
+        if climate.alone_share and drawn(key, 2) < climate.alone_share:
+            return climate.alone[int(drawn(key, 3) * len(climate.alone))]
+        return None
+
+    def _missed(
+        self, subject: Subject, climate: _Climate, kind: Weather, hours: Hours, now: float, key: int
+    ) -> Miss:
+        misses = self._misses[subject.name][kind] or climate.misses[kind]
+        miss = misses[int(drawn(key, 4) * len(misses))]
+        if hours.until is None or miss.failure.retry_after is None:
+            return miss
+        failure = Failure(
+            error_class=miss.failure.error_class,
+            may_have_executed=miss.failure.may_have_executed,
+            retry_after=max(0.0, hours.until - now - miss.took_s),
+        )
+        return Miss(failure, miss.weather, miss.took_s)
+
+    def unsure(self, subject: Subject, now: float) -> bool:
+        """Tell whether the record does not say what the weather is now."""
+        climate = self._climates.get(subject.place)
+        return climate is not None and now > climate.unknown_from
+
+    def took_s(self, subject: Subject, key: int) -> float:
+        """Draw how long an attempt takes that gets an answer; nothing where none was seen."""
+        took = subject.took
+        return took[int(drawn(key, 5) * len(took))] if took else 0.0
+
+    # ------------------------------------------------------------ how it would have gone on
+
+    def onward(self, trace: Trace) -> Way:
+        """Return the calls that a session makes behind the one that cut it off."""
+        if trace.later:
+            return Way(trace.later, known=True)
+        key = mixed(self.key, key_of(trace.session_id))
+        mended, known = self._mended(trace, key)
+        if mended is None:
+            return Way((), known)
+        done = sum(not each.is_model and each.fault is None for each in trace.steps)
+        if mended and not mended[-1].is_model:
+            done += 1
+        rest, sampled = self._rest(trace, done, key)
+        last = mended[-1] if mended else trace.steps[-1] if trace.steps else None
+        if last is not None and last.is_model and last.fault is None and rest and rest[0].is_model:
+            rest = rest[1:]
+        return Way((*mended, *rest), known and sampled)
+
+    def _mended(self, trace: Trace, key: int) -> tuple[tuple[Asked, ...] | None, bool]:
+        """Return the corrections that follow, and the call that succeeds; None: none helps."""
+        last = trace.steps[-1] if trace.steps else None
+        if last is None or not is_correction(last):
+            return (), True
+        so_far = _rounds(trace.steps, last.subject)
+        series = self.known.subjects[last.subject].series
+        more, known = ROUNDS_MAX, False
+        if series.ended >= ENDED_MIN:
+            length = longer(series, so_far - 0.5, drawn(key, 6))
+            more, known = ROUNDS_MAX if length is None else int(length) - so_far, True
+        elif not self.lasting:
+            more = 0
+        model = _model_of(trace)
+        again = () if last.is_model or model is None else (model,)
+        n = last.n
+        steps: list[Asked] = []
+        for number in range(min(more, ROUNDS_MAX)):
+            steps += [*again, Asked(last.subject, n + number + 1, last.is_model, last.fault)]
+        if more >= ROUNDS_MAX:
+            return tuple(steps), known
+        steps += [*again, Asked(last.subject, n + more + 1, last.is_model)]
+        return tuple(steps), known
+
+    def _rest(self, trace: Trace, done: int, key: int) -> tuple[tuple[Asked, ...], bool]:
+        """Take the rest of a session of the same agent that has completed.
+
+        One that has made the same calls up to there, if there is any; else any that is longer.
+        """
+        complete = self._complete.get(trace.agent, ())
+        longer_ones = [each for each in complete if len(each.made) >= done]
+        if not longer_ones:
+            return (), False
+        made = _made(trace)[:done]
+        alike = [each for each in longer_ones if each.made[: len(made)] == made]
+        chosen = (alike or longer_ones)[int(drawn(key, 7) * len(alike or longer_ones))]
+        return chosen.trace.steps[chosen.places[done] :], True
+
+
+class _Complete(Struct, frozen=True):
+    """A session that completed: its calls that succeeded, and where its steps go on behind each."""
+
+    trace: Trace
+    made: tuple[str, ...]
+    places: tuple[int, ...]
+
+
+def _complete_by_agent(traces: Sequence[Trace]) -> dict[str, list[_Complete]]:
+    found: dict[str, list[_Complete]] = {}
+    for trace in traces:
+        if trace.end == "completed":
+            places = [at + 1 for at, each in enumerate(trace.steps) if _succeeded(each)]
+            complete = _Complete(trace, _made(trace), (0, *places))
+            found.setdefault(trace.agent, []).append(complete)
+    return found
+
+
+def _made(trace: Trace) -> tuple[str, ...]:
+    return tuple(each.subject for each in trace.steps if _succeeded(each))
+
+
+def _succeeded(step: Asked) -> bool:
+    return not step.is_model and step.fault is None
+
+
+def _rounds(steps: Sequence[Asked], subject: str) -> int:
+    rounds, last_n = 0, -1
+    for step in reversed(steps):
+        if step.subject != subject:
+            continue
+        if not is_correction(step):
+            break
+        rounds += step.is_model or step.n != last_n
+        last_n = step.n
+    return rounds
+
+
+def _model_of(trace: Trace) -> Asked | None:
+    """Return a request to the session's model, as it makes one more of."""
+    for step in reversed(trace.steps):
+        if step.is_model and step.fault is None:
+            return Asked(step.subject, step.n, True, tokens=step.tokens)
+    return None
