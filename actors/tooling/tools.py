@@ -89,6 +89,14 @@ class Tool(Generic[P, R_co]):
         """
         return Tool(self.__wrapped__, self.name, msgspec.structs.replace(self._given, staged=True))
 
+    def with_body(self, function: Callable[..., Any], **marks: Any) -> "Tool[..., Any]":
+        """Return this tool with another function of the same signature, and these marks; for tests.
+
+        Raises:
+            UsageError: as for `tool`.
+        """
+        return Tool(function, self.name, msgspec.structs.replace(self._given, **marks))
+
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R_co:
         """Call the function directly: no check, no runtime, no thread."""
         return self.__wrapped__(*args, **kwargs)
