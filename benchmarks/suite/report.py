@@ -32,7 +32,7 @@ class Report(Struct):
     the interpreter and of every library that took part. ``scale``: how large the run was.
     """
 
-    machine: dict[str, str | int | float | None]
+    machine: Mapping[str, str | int | float | None]
     versions: dict[str, str]
     scale: str
     minutes: float

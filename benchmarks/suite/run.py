@@ -177,10 +177,14 @@ def _measure(entry: Entry, row: Row, python: Path, filled: Filled) -> None:
         row.failed = str(error)
 
 
+def last_line(text: str) -> str:
+    return next(reversed(text.strip().splitlines()), "(it said nothing)")
+
+
 def _said(row: Row) -> str:
     name = ", ".join(part for part in (row.workload, row.variant, f"{row.x:,}") if part)
     if row.failed is not None:
-        return f"{name}: {row.contender} FAILED: {row.failed.strip().splitlines()[-1:]}"
+        return f"{name}: {row.contender} FAILED: {last_line(row.failed)}"
     if row.cut_off_s is not None:
         return f"{name}: {row.contender} cut off at {row.cut_off_s:.0f} s"
     figures = ", ".join(f"{key} {value:,.4g}" for key, value in list(row.rounds[-1].items())[:4])

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from ..cells import table
 from .figures import Metric, Results, ratios, shown, times
 from .plan import LIMITS, UKEMI, WORKLOADS
+from .run import last_line
 from .verdict import verdicts
 
 KIB = 1_024.0
@@ -126,8 +127,7 @@ def failures(results: Results) -> list[str]:
     failed = [row for row in results.rows if row.failed is not None]
     failed.sort(key=lambda row: row.contender not in (UKEMI, *LIMITS))
     return [
-        f"{row.workload} {row.variant} {row.x:,}, {row.contender}: "
-        f"{(row.failed or '').strip().splitlines()[-1:]}"
+        f"{row.workload} {row.variant} {row.x:,}, {row.contender}: {last_line(row.failed or '')}"
         for row in failed
     ]
 

@@ -1,0 +1,331 @@
+"""The suite: what it makes of figures is right, and it runs; what it measures is left to `make bench`."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from benchmarks.suite import run as running
+from benchmarks.suite.figures import Metric, Results, ratios, shown, times
+from benchmarks.suite.kill import GoingOn
+from benchmarks.suite.main import chosen
+from benchmarks.suite.plan import LIMITS, PEERS, SCALES, UKEMI, WORKLOADS, Bodies, Entry, plan
+from benchmarks.suite.plot import bars, decades, lines
+from benchmarks.suite.report import PAGE, Report, filled, write
+from benchmarks.suite.run import CellFailed, CutOff, Row
+from benchmarks.suite.verdict import verdicts
+from benchmarks.suite.work import message_bytes
+
+ROOT = Path(__file__).resolve().parents[2]
+SVG = "{http://www.w3.org/2000/svg}"
+BODIES = Bodies(read=947, intent=297, result=875)
+RATE = Metric("steps_per_s", "steps/s", bound="rate")
+
+
+def row(
+    *values: float,
+    key: str = "steps_per_s",
+    workload: str = "b1",
+    x: int = 10,
+    contender: str = UKEMI,
+    cut_off_s: float | None = None,
+    not_tried: bool = False,
+    failed: str | None = None,
+) -> Row:
+    return Row(
+        workload=workload,
+        variant="",
+        x=x,
+        contender=contender,
+        units=600,
+        rounds=[{key: value} for value in values],
+        cut_off_s=cut_off_s,
+        not_tried=not_tried,
+        failed=failed,
+    )
+
+
+@pytest.mark.parametrize(
+    ("found", "metric", "text"),
+    [
+        (row(5.0, 1.0, 3.0), RATE, "3 (1 to 5)"),
+        (row(1234.5), RATE, "1,234"),
+        (row(0.125), RATE, "0.12"),
+        (row(cut_off_s=60.0), RATE, "< 10"),
+        (row(cut_off_s=60.0), Metric("wall_s", "s", bound="wall"), "> 60"),
+        (row(cut_off_s=60.0), Metric("us", "us", bound="unit us"), "> 100,000"),
+        (row(cut_off_s=60.0), Metric("rss", "KiB"), "cut off"),
+        (row(not_tried=True), RATE, "not tried"),
+        (row(3.0, failed="boom"), RATE, "failed"),
+        (None, RATE, "-"),
+    ],
+)
+def test_a_figure_is_a_median_with_its_range_or_a_bound(
+    found: Row | None, metric: Metric, text: str
+) -> None:
+    assert shown(found, metric) == text
+
+
+def test_a_ratio_is_that_of_each_round_both_took_part_in() -> None:
+    assert ratios(row(1.0, 6.0, 9.0), row(2.0, 3.0), "steps_per_s") == [0.5, 2.0]
+    assert ratios(row(1.0), None, "steps_per_s") == []
+    assert times([0.5, 2.0, 4.0]) == "2 (0.50 to 4)"
+
+
+def calls(contender: str, x: int, cpu_us: float) -> Row:
+    return row(cpu_us, key="cpu_us_per_step", workload="b5", x=x, contender=contender)
+
+
+STAMINA = (calls("stamina", 20, 10.0), calls("stamina", 200, 10.0))
+
+
+@pytest.mark.parametrize(
+    ("ours", "verdict"),
+    [
+        ((calls(UKEMI, 20, 20.0), calls(UKEMI, 200, 25.0)), ("2.50", "yes")),
+        ((calls(UKEMI, 20, 31.0), calls(UKEMI, 200, 20.0)), ("3.10", "**no**")),
+        ((calls(UKEMI, 20, 9.0), calls(UKEMI, 200, 10.0)), ("1", "yes, and the aim")),
+        ((calls(UKEMI, 20, 9.0),), ("-", "not measured")),
+    ],
+)
+def test_a_target_is_judged_by_its_worst_point(
+    ours: Iterable[Row], verdict: tuple[str, str]
+) -> None:
+    name = "B5 CPU of a tool call against stamina alone"
+    found = {each[0]: each[3:] for each in verdicts(Results([*STAMINA, *ours]))}
+    assert found[name] == verdict
+
+
+def test_one_duplicated_effect_in_one_round_is_told() -> None:
+    found = row(0.0, 0.0, 1.0, key="duplicated", workload="b4", x=1_000)
+    found.variant = "write"
+    told = next(each for each in verdicts(Results([found])) if "duplicated" in each[0])
+    assert told[3:] == ("1", "**no**")
+
+
+@pytest.mark.parametrize("scale", SCALES)
+def test_each_cell_is_planned_once(scale: str) -> None:
+    entries = plan(next(each for name, each in SCALES.items() if name == scale), BODIES)
+    keys = [(*entry.place, entry.contender) for entry in entries]
+    assert len(set(keys)) == len(keys)
+    assert {entry.workload for entry in entries} == set(WORKLOADS)
+
+
+def test_rounds_are_five_for_ours_and_three_for_peers() -> None:
+    entries = plan(SCALES["standard"], BODIES)
+    peers = {entry.rounds for entry in entries if entry.contender in PEERS}
+    ours = {entry.rounds for entry in entries if entry.contender not in PEERS and entry.x < 50_000}
+    assert (peers, ours) == ({3}, {5})
+    fewer = chosen(entries, ["b1", "b5"], 2)
+    assert {(entry.workload, entry.rounds) for entry in fewer} == {("b1", 2), ("b5", 2)}
+    more = chosen(entries, [], 9)
+    assert {entry.rounds for entry in more if entry.contender in PEERS} == {3}
+    assert {entry.rounds for entry in more if entry.contender in (UKEMI, *LIMITS)} == {9}
+
+
+def test_every_target_is_judged_by_the_standard_run() -> None:
+    keys = (
+        *("steps_per_s", "cpu_us_per_step", "late_us", "wall_s", "rss_mib", "enter_ms", "read_s"),
+        *("stored_per_message_byte", "held_bytes_per_session", "bytes written, 1000"),
+        *("going_on_s", "duplicated"),
+    )
+    rows = [
+        Row(
+            workload=entry.workload,
+            variant=entry.variant,
+            x=entry.x,
+            contender=entry.contender,
+            units=1,
+            rounds=[dict.fromkeys(keys, 1.0)],
+        )
+        for entry in plan(SCALES["standard"], BODIES)
+    ]
+    assert [each[0] for each in verdicts(Results(rows)) if each[-1] == "not measured"] == []
+
+
+def test_bars_show_every_figure() -> None:
+    svg = bars("T <1>", "us", {"a": {UKEMI: 1.0, "DBOS": 250.0}, "b": {UKEMI: 1000.0}})
+    titles = [each.text for each in ElementTree.fromstring(svg).iter(f"{SVG}title")]
+    assert titles == ["T <1>", "Ukemi: 1", "DBOS: 250", "Ukemi: 1,000"]
+
+
+def test_lines_have_a_point_for_each_figure() -> None:
+    svg = lines("T", "s", "steps", {UKEMI: [(10, 5.0), (1000, 5.0)], "DBOS": [(10, 7.0)]})
+    assert len(list(ElementTree.fromstring(svg).iter(f"{SVG}circle"))) == 3
+
+
+def test_an_axis_has_whole_decades() -> None:
+    scale = decades([3.0, 40.0], 100.0, 0.0)
+    assert [scale.at(value) for value in (1.0, 10.0, 100.0)] == [100.0, 50.0, 0.0]
+    assert decades([10.0], 0.0, 1.0).ticks() == [10.0, 100.0]
+
+
+def test_a_report_fills_its_places_and_leaves_the_rest_alone() -> None:
+    page = (
+        "a\n<!-- suite: b1 -->\nold\n<!-- suite end -->\n"
+        "b\n<!-- suite: b2 -->\nkept\n<!-- suite end -->\n"
+    )
+    once = filled(page, {"b1": "new\n"})
+    assert once == page.replace("old\n", "\nnew\n\n")
+    assert filled(once, {"b1": "new\n"}) == once
+
+
+def test_the_page_has_a_place_for_everything(tmp_path: Path) -> None:
+    page = tmp_path / "benchmarks.md"
+    page.write_bytes(PAGE.read_bytes())
+    facts = {"at": "2031-02-03", "processors": 2, "load": 0.5, "load_after": 2.0}
+    rows = [
+        row(7654.0, workload="b1"),
+        row(76.0, key="late_us", workload="b2"),
+        row(765.0, key="cpu_us_per_step", workload="b5", x=20),
+    ]
+    rows[0].variant = "read, normal"
+    report = Report(machine=facts, versions={"x": "1.2.3"}, scale="quick", minutes=1.0, rows=rows)
+    written = write(report, page)
+    text = page.read_text()
+    for part in ("Run of 2031-02-03", "x 1.2.3", "| 7,654 |", "| 76 |", "| 765 |", "not measured"):
+        assert part in text, part
+    assert [path.name for path in written] == ["benchmarks.md", "b1.svg", "b2.svg", "b5.svg"]
+    assert "(benchmarks/b2.svg)" in text
+
+
+def test_bytes_of_messages_are_those_of_their_json() -> None:
+    assert 880 < message_bytes("s-1", 1) < 920
+    assert message_bytes("s-1", 10) == 10 * message_bytes("s-1", 1)
+
+
+def test_a_session_that_never_went_on_is_no_success() -> None:
+    going_on = GoingOn({"a", "b"})
+    going_on.seen("a")
+    with pytest.raises(RuntimeError, match="1 sessions never went on"):
+        going_on.read()
+    going_on.seen("b")
+    assert going_on.read()["unfinished"] == 2.0
+
+
+# ---------------------------------------------------------------- running cells
+
+
+def entry(contender: str, x: int, module: str, rounds: int = 2) -> Entry:
+    return Entry("b1", "", x, contender, module, {"cell": "any"}, 100, rounds)
+
+
+def test_what_is_cut_off_is_given_nothing_larger(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[tuple[str, float]] = []
+
+    def run_cell(_: Path, module: str, given: object, limit_s: float) -> running.Figures:
+        asked.append((module, limit_s))
+        match module:
+            case "slow":
+                raise CutOff
+            case "broken":
+                raise CellFailed("Traceback\nValueError: no such thing")
+            case _:
+                return {"us": 2.0}
+
+    monkeypatch.setattr(running, "run_cell", run_cell)
+    said: list[str] = []
+    slow, larger, broken, ours = running.run(
+        [
+            entry("DBOS", 1, "slow"),
+            entry("DBOS", 2, "fine"),
+            entry("LangGraph", 1, "broken"),
+            entry(UKEMI, 1, "ours"),
+        ],
+        Path("python"),
+        said.append,
+    )
+    assert (slow.cut_off_s, slow.rounds) == (60.0, [])
+    assert (larger.not_tried, larger.rounds) == (True, [])
+    assert broken.failed is not None and "no such thing" in broken.failed
+    assert ours.rounds == [{"us": 2.0}, {"us": 2.0}]
+    assert asked == [("slow", 60.0), ("broken", 60.0), ("ours", 600.0), ("ours", 600.0)]
+    assert [line.partition("] ")[2] for line in said] == [
+        "round 1: b1, 1: DBOS cut off at 60 s",
+        "round 1: b1, 1: LangGraph FAILED: ValueError: no such thing",
+        "round 1: b1, 1: Ukemi: us 2",
+        "round 2: b1, 1: Ukemi: us 2",
+    ]
+
+
+def test_without_peers_their_cells_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    def run_cell(*_: object) -> running.Figures:
+        return {"us": 2.0}
+
+    monkeypatch.setattr(running, "run_cell", run_cell)
+    said: list[str] = []
+    rows = running.run([entry("DBOS", 1, "a"), entry(UKEMI, 1, "b")], None, said.append)
+    assert [one.contender for one in rows] == [UKEMI]
+
+
+SPAWNING = """
+import json, os, subprocess, sys
+told = os.open(json.loads(sys.argv[1])["told"], os.O_WRONLY)
+child = "import os, signal, sys; os.write(int(sys.argv[1]), b'x'); signal.pause()"
+subprocess.run([sys.executable, "-c", child, str(told)], pass_fds=[told])
+"""
+
+
+@pytest.mark.realtime
+def test_a_cell_that_is_cut_off_leaves_nothing_behind(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The process that it has started itself is ended as well: nobody holds the pipe any more."""
+    (tmp_path / "spawning_cell.py").write_text(SPAWNING)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    told = tmp_path / "told"
+    os.mkfifo(told)
+    reader = os.open(told, os.O_RDONLY | os.O_NONBLOCK)
+    os.set_blocking(reader, True)
+    with pytest.raises(CutOff):
+        running.run_cell(Path(sys.executable), "spawning_cell", {"told": str(told)}, 4.0)
+    assert os.read(reader, 9) == b"x"
+    assert os.read(reader, 9) == b""
+    os.close(reader)
+
+
+def suite(*words: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "benchmarks", *words],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+
+
+@pytest.mark.slow
+def test_the_suite_runs(tmp_path: Path) -> None:
+    """Every workload of ours and of the limits, in a small size; nothing is duplicated."""
+    path = tmp_path / "found.json"
+    done = suite("suite", "--quick", "--no-peers", "--json", str(path))
+    assert done.returncode == 0, done.stderr
+    report = json.loads(path.read_bytes())
+    rows = report["rows"]
+    assert {each["workload"] for each in rows} == set(WORKLOADS)
+    assert [each for each in rows if len(each.get("rounds", [])) != 1] == []
+    killed = next(each for each in rows if each["workload"] == "b4")["rounds"][0]
+    assert killed["duplicated"] == 0
+    assert killed["effects_at_kill"] >= 210
+    assert "B4 duplicated effects" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("suite", "--only", "b1,b9"), "no workload 'b9'; there are: b1, b2, b3, b4, b5, b6"),
+        (("suite", "--rounds", "0"), "0 rounds measure nothing"),
+        (("report", "README.md"), "README.md is no report of the suite"),
+        (("nothing",), "no benchmark 'nothing'; there are: suite, report"),
+    ],
+)
+def test_wrong_words_are_named(words: tuple[str, ...], message: str) -> None:
+    done = suite(*words)
+    assert done.returncode != 0
+    assert message in done.stderr
