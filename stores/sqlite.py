@@ -39,6 +39,7 @@ from .base import (
 from .channel import Channel
 from .evolution import CURRENT, Conversions
 from .gauge import CommitGauge
+from .room import Room
 from .rules import assemble
 from .sqlite_batch import Known
 from .sqlite_heads import (
@@ -97,6 +98,7 @@ class SqliteStore:
         self.conversions = conversions
         self._known = Known()
         self._gauge = CommitGauge()
+        self._room = Room()
         self._writer: Channel | None = None
         self._reader: Channel | None = None
 
@@ -164,29 +166,39 @@ class SqliteStore:
     # ------------------------------------------------------------ writing
 
     async def commit(self, writes: Sequence[Write]) -> list[Written]:
+        entry = self._gauge.entered(writes)
+        stored = False
+        try:
+            # Whoever asks for more than the disk can take waits here, and can still be cancelled.
+            await self._room.enter(entry.writes, entry.bytes)
+            try:
+                results = await self._commit(tuple(writes))
+            finally:
+                self._room.leave(entry.writes, entry.bytes)
+            stored = True
+        finally:
+            self._gauge.left(entry, stored=stored)
+        return results
+
+    async def _commit(self, writes: Sequence[Write]) -> list[Written]:
         writer = self._writer
         if writer is None:
             raise StoreFailed(f"store {self.name} is not open")
         job = partial(
             commit,
             known=self._known,
-            writes=tuple(writes),
+            writes=writes,
             version=self.conversions.version,
             begin=self._begin,
         )
         # Shielded: the caller must learn what became of its writes. Bounded by ``wait_s_max`` for
         # the lock, then by the disk.
         results: list[Written] = []
-        stored = False
-        entry = self._gauge.entered(writes)
         try:
             with CancelScope(shield=True):
                 results = await writer.run(job)
-            stored = True
         except DRIVER_ERRORS as error:
             raise self._failure(error) from error
-        finally:
-            self._gauge.left(entry, stored=stored)
         return results
 
     def health(self) -> StoreHealth:
