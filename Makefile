@@ -11,7 +11,7 @@ help:
 	@echo "make sweep   the crash sweeps, whole"
 	@echo "make live    the errors of real client libraries, raised on loopback (its own environment)"
 	@echo "make lint    formatter, linter, type checkers, import direction"
-	@echo "make bench   the benchmarks"
+	@echo "make bench   the suite of benchmarks, beside the limits and five peers (some 25 minutes)"
 
 # The environment is rebuilt when the pinned requirements change.
 .venv/.stamp: .ci/requirements.txt pyproject.toml
@@ -78,4 +78,4 @@ requirements:
 	uv pip compile --universal --generate-hashes --no-header --no-annotate --no-emit-index-url .ci/live.in -o .ci/live.txt
 
 clean:
-	rm -rf .venv .venv-live .venv-peers .venv-peers-payments build dist *.egg-info
+	rm -rf .venv .venv-live .venv-peers .venv-peers-agents build dist *.egg-info

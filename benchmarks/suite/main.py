@@ -20,7 +20,7 @@ from ..peers.environment import build
 from .figures import Results
 from .plan import LIMITS, OURS_MODULE, SCALES, UKEMI, WORKLOADS, Bodies, Entry, Scale, plan
 from .report import Report, head
-from .run import CELL_S_MAX, CellFailed, CutOff, run, run_cell
+from .run import CELL_S_MAX, CellFailed, CutOff, Row, run, run_cell
 from .tables import all_tables
 
 LIBRARIES = ("anyio", "msgspec", "aiosqlite")
@@ -131,6 +131,18 @@ def measure(
     )
 
 
+def minutes_told(rows: Sequence[Row]) -> str:
+    """Return how the time was spent, by workload and contender."""
+    spent: dict[tuple[str, str], float] = {}
+    for row in rows:
+        place = (row.workload, row.contender)
+        spent[place] = spent.get(place, 0.0) + row.took_s
+    return "\n".join(
+        f"{workload} {contender}: {seconds / 60:.1f} min"
+        for (workload, contender), seconds in spent.items()
+    )
+
+
 def main() -> None:
     given = _given()
     scale: Scale = "quick" if given.quick else "full" if given.full else "standard"
@@ -141,6 +153,7 @@ def main() -> None:
         raise SystemExit(f"nothing can be measured: {error}") from None
     results = Results(report.rows)
     print(head(report))
+    _tell(minutes_told(report.rows))
     print(all_tables(results, given.only or list(WORKLOADS)))
     path: Path = given.json or RESULTS / f"{time.strftime('%Y%m%d-%H%M%S')}.json"
     path.parent.mkdir(parents=True, exist_ok=True)

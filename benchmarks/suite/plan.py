@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Literal, NamedTuple
 
 Scale = Literal["quick", "standard", "full"]
+Given = Mapping[str, object]
 
 UKEMI, AIOSQLITE, SQLITE3 = "Ukemi", "aiosqlite", "sqlite3"
 ANYIO, STAMINA, EMPTY = "bare anyio", "stamina", "empty runtime"
@@ -62,7 +63,7 @@ class Entry(NamedTuple):
     x: int
     contender: str
     module: str
-    given: Mapping[str, object]
+    given: Given
     units: int
     rounds: int
     needs: int = 0
@@ -114,7 +115,7 @@ SCALES: Mapping[Scale, Scaled] = {
         rounds_peers=3,
         rounds_long=1,
         b1={1: 1_000, 100: 100, 1_000: 20},
-        b1_peers={1: 100, 100: 10, 1_000: 1},
+        b1_peers={1: 100, 100: 6, 1_000: 1},
         b2=(10, 50, 200, 500, 2_000),
         b3=(1_000, 10_000, 50_000),
         b3_peers=(1_000, 10_000),
@@ -178,16 +179,16 @@ def _b1(scale: Scaled, bodies: Bodies) -> Iterator[Entry]:
 def _stored(
     scale: Scaled, variant: str, sessions: int, steps: int, durability: str, sizes: list[int]
 ) -> Iterator[Entry]:
-    shared = {"sessions": sessions, "steps": steps, "durability": durability}
+    shared: Given = {"sessions": sessions, "steps": steps, "durability": durability}
     tool_name = "look" if len(sizes) == 1 else "put"
-    contenders = [
+    contenders: list[tuple[str, str, Given]] = [
         (UKEMI, OURS_MODULE, {"cell": "durable", "tool_name": tool_name}),
         (AIOSQLITE, LIMITS_MODULE, {"cell": "durable_aiosqlite", "sizes": sizes}),
         (SQLITE3, LIMITS_MODULE, {"cell": "durable_sqlite3", "sizes": sizes}),
     ]
-    for contender, module, given in contenders:
-        given = {**given, **shared}
-        units = sessions * steps
+    units = sessions * steps
+    for contender, module, own in contenders:
+        given = {**own, **shared}
         yield Entry("b1", variant, sessions, contender, module, given, units, scale.rounds)
 
 
@@ -195,7 +196,7 @@ def _stored_by_peers(
     scale: Scaled, variant: str, sessions: int, durability: str
 ) -> Iterator[Entry]:
     steps = scale.b1_peers[sessions]
-    shared = {"sessions": sessions, "steps": steps, "durability": durability}
+    shared: Given = {"sessions": sessions, "steps": steps, "durability": durability}
     for peer in (LANGGRAPH, DBOS, OPENAI, PYDANTIC):
         given = {"cell": "durable", **shared}
         units = sessions * steps
@@ -221,14 +222,14 @@ def _b3(scale: Scaled, bodies: Bodies) -> Iterator[Entry]:
     for sessions in scale.b3:
         rounds = scale.rounds_long if sessions >= LONG_FROM else scale.rounds
         units = sessions * TURNS
-        shared = {"sessions": sessions, "turns": TURNS, "seconds": scale.turn_s}
-        contenders = [
+        shared: Given = {"sessions": sessions, "turns": TURNS, "seconds": scale.turn_s}
+        contenders: list[tuple[str, str, Given]] = [
             (UKEMI, OURS_MODULE, {"cell": "wait"}),
             (ANYIO, LIMITS_MODULE, {"cell": "wait_anyio"}),
             (AIOSQLITE, LIMITS_MODULE, {"cell": "wait_aiosqlite", "sizes": [bodies.read]}),
         ]
-        for contender, module, given in contenders:
-            given = {**given, **shared}
+        for contender, module, own in contenders:
+            given = {**own, **shared}
             yield Entry("b3", "wait", sessions, contender, module, given, units, rounds)
         for peer in (AUTOGEN, LANGGRAPH):
             if sessions in scale.b3_peers:

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from msgspec import Struct
@@ -32,6 +32,7 @@ class Row(Struct, kw_only=True, omit_defaults=True):
         cut_off_s: the cell did not end in so many seconds; nothing larger was tried.
         not_tried: a smaller one had been cut off.
         failed: the last words of a process that failed.
+        took_s: all its cells together, with starting their processes and filling what they need.
     """
 
     workload: str
@@ -43,6 +44,7 @@ class Row(Struct, kw_only=True, omit_defaults=True):
     cut_off_s: float | None = None
     not_tried: bool = False
     failed: str | None = None
+    took_s: float = 0.0
 
 
 class CutOff(Exception):
@@ -137,17 +139,28 @@ def run(
     began = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="bench-parked-", dir=disk()) as folder:
         filled = Filled(Path(folder))
-        rounds = max((one.rounds for one in chosen), default=0)
-        for turn in range(rounds):
-            for entry, row in zip(chosen, rows, strict=True):
-                if turn < entry.rounds and _may_run(row, rows):
-                    python = Path(sys.executable)
-                    if entry.contender in IN_PEERS_ENVIRONMENT and peers is not None:
-                        python = peers
-                    _measure(entry, row, python, filled)
-                    passed = time.monotonic() - began
-                    tell(f"[{passed / 60:4.1f} min] round {turn + 1}: {_said(row)}")
+        try:
+            for turn, entry, row in _turns(chosen, rows):
+                _measure(entry, row, _python(entry, peers), filled)
+                passed = time.monotonic() - began
+                tell(f"[{passed / 60:4.1f} min] round {turn + 1}: {_said(row)}")
+        except KeyboardInterrupt:
+            tell("interrupted: what was measured so far is kept")
     return rows
+
+
+def _turns(entries: Sequence[Entry], rows: Sequence[Row]) -> Iterator[tuple[int, Entry, Row]]:
+    """Give what is to be measured, round after round; whoever was cut off or failed has no further turn."""
+    for turn in range(max((one.rounds for one in entries), default=0)):
+        for entry, row in zip(entries, rows, strict=True):
+            if turn < entry.rounds and _may_run(row, rows):
+                yield turn, entry, row
+
+
+def _python(entry: Entry, peers: Path | None) -> Path:
+    if peers is not None and entry.contender in IN_PEERS_ENVIRONMENT:
+        return peers
+    return Path(sys.executable)
 
 
 def _may_run(row: Row, rows: Sequence[Row]) -> bool:
@@ -166,6 +179,7 @@ def _may_run(row: Row, rows: Sequence[Row]) -> bool:
 def _measure(entry: Entry, row: Row, python: Path, filled: Filled) -> None:
     limit_s = PEER_CELL_S_MAX if entry.contender in PEERS else CELL_S_MAX
     given = dict(entry.given)
+    began = time.monotonic()
     try:
         if entry.needs:
             given["store"] = str(filled.path(entry.needs))
@@ -175,6 +189,7 @@ def _measure(entry: Entry, row: Row, python: Path, filled: Filled) -> None:
         row.cut_off_s = limit_s
     except CellFailed as error:
         row.failed = str(error)
+    row.took_s += time.monotonic() - began
 
 
 def last_line(text: str) -> str:

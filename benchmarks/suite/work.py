@@ -56,8 +56,8 @@ def sqlite_alike(durability: str) -> None:
         connection.execute(f"PRAGMA synchronous = {durability.upper()}")
         return connection
 
-    sqlite3.connect = alike
-    sqlite3.dbapi2.connect = alike
+    for module in (sqlite3, sqlite3.dbapi2):
+        vars(module)["connect"] = alike
 
 
 class Steps:

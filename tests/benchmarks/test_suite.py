@@ -178,7 +178,12 @@ def test_a_report_fills_its_places_and_leaves_the_rest_alone() -> None:
 def test_the_page_has_a_place_for_everything(tmp_path: Path) -> None:
     page = tmp_path / "benchmarks.md"
     page.write_bytes(PAGE.read_bytes())
-    facts = {"at": "2031-02-03", "processors": 2, "load": 0.5, "load_after": 2.0}
+    facts: dict[str, str | float] = {
+        "at": "2031-02-03",
+        "processors": 2,
+        "load": 0.5,
+        "load_after": 2.0,
+    }
     rows = [
         row(7654.0, workload="b1"),
         row(76.0, key="late_us", workload="b2"),
