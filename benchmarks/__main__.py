@@ -18,6 +18,7 @@ MODULES = {
             "workspace",
             "approvals",
             "payments",
+            "simulate",
         )
     },
 }

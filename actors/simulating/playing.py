@@ -38,6 +38,9 @@ from .worlds import NEVER, Miss, World
 Waiting = Generator[float, None, None]
 """Something that goes on in virtual time: it yields the time at which it wants to go on."""
 
+LINE_S = 0.05
+"""How often a call that waits in line for its upstream looks whether it has its place."""
+
 _ROLLS = 16
 """Numbers below this name other draws of the same attempt."""
 
@@ -325,19 +328,30 @@ class _Player:
         answer = ups.enter(upstream, _NOBODY, call.roll(), repeat=repeat)
         if isinstance(answer, Ticket):
             return answer
-        budget_s = call.policy.transient.time_budget_s
         with ups.holding(upstream):
-            while isinstance(answer, Wait):
-                gone_s = self._clock.at - call.first_at
-                if too_long(upstream, answer.seconds, gone_s, budget_s) is not None:
-                    self._held(call)
-                    return None
-                if (yield from self._until(call.session, self._clock.at + answer.seconds)):
+            while not isinstance(answer, Ticket):
+                if isinstance(answer, Wait):
+                    if self._too_long(call, upstream, answer.seconds):
+                        self._held(call)
+                        return None
+                    wake, placed, place = self._clock.at + answer.seconds, answer.placed, None
+                else:
+                    wake, placed, place = self._clock.at + LINE_S, False, answer.place
+                    call.first_at += LINE_S  # a wait in line is no failure of the upstream's
+                if (yield from self._until(call.session, wake)):
+                    if place is not None:
+                        ups.leave(upstream, place)
                     self._cut_off(call, under_way=False)
                     return None
-                placed = answer.placed
-                answer = ups.enter(upstream, _NOBODY, call.roll(), repeat=repeat, placed=placed)
+                answer = ups.enter(
+                    upstream, _NOBODY, call.roll(), repeat=repeat, placed=placed, place=place
+                )
         return answer
+
+    def _too_long(self, call: _Call, upstream: str, wait_s: float) -> bool:
+        gone_s = self._clock.at - call.first_at
+        budget_s = call.policy.transient.time_budget_s
+        return too_long(upstream, wait_s, gone_s, budget_s) is not None
 
     def _books(self, call: _Call) -> bool:
         session, step = call.session, call.step

@@ -81,27 +81,22 @@ class _Climate:
         self.misses = _by_weather(place.failed)
 
     def _hours(self, spell: Spell, place: Place, chance: random.Random, *, lasting: bool) -> Hours:
-        seen_s = spell.last - spell.first
-        room = max(seen_s, SHORTEST_S)
-        if spell.before is not None:
-            room = min(room, spell.first - spell.before)
-        start = spell.first - room * chance.random()
-        end = self._end(spell, start, place, chance.random(), lasting=lasting)
+        least = max(spell.last - spell.first, SHORTEST_S)
+        most = 2.0 * least if spell.before is None else max(spell.last - spell.before, least)
+        start = spell.last - between(least, most, chance.random())
+        end = self._end(spell, least, place, chance.random(), lasting=lasting)
         return Hours(start, end, spell.share, spell.until)
 
     def _end(
-        self, spell: Spell, start: float, place: Place, roll: float, *, lasting: bool
+        self, spell: Spell, least: float, place: Place, roll: float, *, lasting: bool
     ) -> float:
         if spell.until is not None:
             return spell.until
         if spell.after is not None:
-            # Uniform on a scale of ratios: an hour without attempts does not make it a long one.
-            least = max(spell.last - start, SHORTEST_S)
-            most = max(spell.after - start, least)
-            return start + least * (most / least) ** roll
+            return spell.first + between(least, max(spell.after - spell.first, least), roll)
         self.unknown_from = min(self.unknown_from, spell.last)
         if place.lengths.ended >= ENDED_MIN and spell.kind == "down":
-            length = longer(place.lengths, spell.last - start, roll)
+            length = longer(place.lengths, spell.last - spell.first, roll)
             return NEVER if length is None else max(spell.first + length, spell.last)
         # Both bounds, each in half of the worlds.
         return NEVER if lasting else spell.last + SHORTEST_S
@@ -112,6 +107,12 @@ class _Climate:
             return None
         hours = self.hours[kind][at]
         return hours if now < hours.end else None
+
+
+def between(least: float, most: float, roll: float) -> float:
+    """Draw a length between two, evenly on a scale of ratios: that nobody asked for an hour does not
+    make an outage a long one."""
+    return least * (most / least) ** roll
 
 
 def _placed(known: Learned, place: Place, outages: Outages, chance: random.Random) -> Place:
