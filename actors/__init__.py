@@ -5,12 +5,12 @@ Owns: the active sessions, the account book, the checkpoint actor, events.
 Never: talks to a provider itself, or writes to a store other than through the checkpoint actor.
 
 Files, each using only those before it (no cycles between files; a test holds that): text, secrets,
-scrub · model · tooling · budget, accounts, metering · conversation, ledger, effects, state ·
+scrub · model · tooling · budget, accounts, metering, fairness · conversation, ledger, effects, state ·
 outcome · events, bus, upstreams, alerts, workspaces · checkpoint, teller, journal, ownership,
 steady · agent, work, active_time, services · session · ends, resolving, parking, gate, preparing,
-probing, attempting, executing, asking, calling, planning · inspection · life · retention · pool,
-sessions, decisions, inbox, late, keeper · naming, portable, handle · alert_log, installing,
-starting, foundation, core, runtime.
+probing, attempting, executing, asking, calling, planning · inspection · life · retention · admission,
+pool, heads, beginning, taking_over, sessions, decisions, inbox, late, keeper · naming, portable,
+handle · health, alert_log, installing, starting, foundation, core, runtime.
 
 Packages of one concern each, used along the way: tooling, pruning, approvals, staging, audit, undo,
 rollback, handover, guarding.
@@ -23,6 +23,7 @@ from .events import (
     ApprovalDecided,
     ApprovalExpired,
     ApprovalRequested,
+    AuditAssessed,
     AuditMismatch,
     BreakerClosed,
     BreakerHalfOpen,
@@ -73,6 +74,7 @@ __all__ = [
     "ApprovalRequest",
     "ApprovalRequested",
     "AssistantMessage",
+    "AuditAssessed",
     "AuditMismatch",
     "BreakerClosed",
     "BreakerHalfOpen",

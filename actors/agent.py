@@ -40,6 +40,8 @@ class Agent:
             Called in the event loop: it must be quick, and change nothing.
         checks: what each staged change of its tools has to pass besides the shipped checks, sync or
             async: called with a `StagedChange`, they return why it must not be committed, or None.
+        judge: a second model, asked about claims of an answer that nothing supports; it can raise an
+            alarm, and never takes one away. Each request counts in the session's budget.
 
     Raises:
         UsageError: a bad name, a model without ``complete``, or tools that clash.
@@ -55,6 +57,7 @@ class Agent:
         fallback: "Agent | str | None" = None,
         progress: Callable[[Any], object] | None = None,
         checks: Sequence[Check] = (),
+        judge: Model | None = None,
     ) -> None:
         if not _NAME.match(name):
             raise UsageError(f"agent name {name!r} must be 1 to 64 letters, digits, _ or -")
@@ -63,10 +66,16 @@ class Agent:
                 f"agent {name!r}: model={model!r} has no complete(request); "
                 "use one of ukemi.models, or write that one method"
             )
+        if judge is not None and not callable(getattr(judge, "complete", None)):
+            raise UsageError(
+                f"agent {name!r}: judge={judge!r} has no complete(request); "
+                "use one of ukemi.models, or leave it out"
+            )
         # Refuse what cannot work now, not at the first session; the secrets come with a runtime.
         Toolbox(tools, secrets=dict.fromkeys(_secret_names(tools), ""))
         self.name = name
         self.model = model
+        self.judge = judge
         self.tools = tuple(tools)
         self.instructions = instructions
         self.fallback = fallback.name if isinstance(fallback, Agent) else fallback

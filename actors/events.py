@@ -346,6 +346,13 @@ class AuditMismatch(_Event, frozen=True, tag="audit.mismatch"):
     level = "error"
 
 
+class AuditAssessed(_Event, frozen=True, tag="audit.assessed"):
+    """A judge was asked about claims that nothing supports; ``problem``: why it gave no verdicts."""
+
+    verdicts: tuple[str, ...]
+    problem: str = ""
+
+
 class BudgetSoft(_Event, frozen=True, tag="budget.soft"):
     """The soft share of a limit is used up; the model has been told."""
 
@@ -431,6 +438,7 @@ Event = (
     | BreakerOpened
     | BreakerHalfOpen
     | BreakerClosed
+    | AuditAssessed
     | AuditMismatch
     | BudgetSoft
     | AlertRaised

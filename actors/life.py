@@ -8,6 +8,8 @@ fails, ends it abnormally, and the supervisor decides.
 from functools import partial
 from typing import assert_never
 
+import msgspec
+
 from ..stores.base import Fenced
 from ..stores.records import Woken
 from ..supervisor import Context, Timer
@@ -279,7 +281,9 @@ class Life:
             trouble = self._asking.refused(step.text)
             return None if trouble is None else self._session.handed_over(trouble)
         if self._session.state.concluding:
-            return self._session.handed_over(concluded(self._session.state, step.text))
+            trouble = concluded(self._session.state, step.text)
+            findings = await self._auditing.findings(step.text)
+            return self._session.handed_over(msgspec.structs.replace(trouble, findings=findings))
         judged = await self._auditing.judge(step)
         if not isinstance(judged, Trouble):
             return judged

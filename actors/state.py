@@ -11,6 +11,7 @@ from msgspec import Struct
 from ..stores.records import (
     Allowed,
     Answered,
+    Assessed,
     Audited,
     Booked,
     Decided,
@@ -166,6 +167,7 @@ class SessionState:
         self.restarts = 0
         self.prunes = 0
         self.audits = 0
+        self.assessed: Assessed | None = None
         self.fallback: FellBack | None = None
         self.progress: str | None = None
         self.waits: dict[CallId, Wait] = {}
@@ -263,6 +265,9 @@ class SessionState:
             case Audited():
                 self._count(entry.n)
                 self.audits += 1
+            case Assessed():
+                self._count(entry.n)
+                self.assessed = entry
             case Requested():
                 self.approvals.requested(entry)
             case Judged():
@@ -296,6 +301,7 @@ class SessionState:
         self.corrections.clear()
         self.restarts, self.prunes, self.fallback = 0, 0, None
         self.audits = 0
+        self.assessed = None
         self.task_counter = self.conversation.last_mark
         self.trail = Trail(self.task_counter)
 

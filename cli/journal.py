@@ -10,6 +10,7 @@ from ..actors.handover.wording import when
 from ..stores.records import (
     Allowed,
     Answered,
+    Assessed,
     Audited,
     Booked,
     Decided,
@@ -84,7 +85,7 @@ def _colour(entry: JournalEntry) -> Colour | None:
             return undo_colour(entry)
         case RollingBack() | RolledBack():
             return rollback_colour(entry)
-        case Noted() | Booked() | Opened() | Progressed() | Parked() | Woken():
+        case Noted() | Assessed() | Booked() | Opened() | Progressed() | Parked() | Woken():
             return "grey"
         case _:
             return None
@@ -133,6 +134,8 @@ def entry_words(entry: JournalEntry) -> str:
             return f"{entry.n} {entry.agent} takes over: {entry.why}"
         case Audited():
             return "; ".join(line_of(each) for each in entry.findings)
+        case Assessed():
+            return _assessed(entry)
         case Unwinding() | Undoing() | Undone() | Frozen():
             return undo_entry_words(entry)
         case RollingBack() | RolledBack():
@@ -143,6 +146,16 @@ def entry_words(entry: JournalEntry) -> str:
             return f"{duration(spent.seconds)}, {amount(spent.tokens)} tokens so far"
         case _:
             assert_never(entry)
+
+
+def _assessed(entry: Assessed) -> str:
+    if entry.problem:
+        return f"{entry.n} {entry.model} was asked in vain: {entry.problem}"
+    said = (
+        f'{each.verdict}: "{each.claim}"' + (f": {each.why}" if each.why else "")
+        for each in entry.verdicts
+    )
+    return f"{entry.n} {entry.model}: {'; '.join(said)}"
 
 
 def _doubt_words(entry: Allowed | Probed) -> str:

@@ -15,6 +15,7 @@ from ..actors.events import (
     ApprovalDecided,
     ApprovalExpired,
     ApprovalRequested,
+    AuditAssessed,
     AuditMismatch,
     BreakerClosed,
     BreakerHalfOpen,
@@ -97,6 +98,9 @@ def event_words(event: Event) -> tuple[str, Colour | None] | None:
             return undo_event_words(event)
         case SessionRolledBack():
             return rollback_event_words(event)
+        case AuditAssessed():
+            said = event.problem or "; ".join(event.verdicts)
+            return f"a judge was asked about the answer: {said}", "grey"
         case AuditMismatch():
             return f"the answer is not what was done: {'; '.join(event.findings)}", "red"
         case TrajectoryRestarted() | TrajectoryFellBack():

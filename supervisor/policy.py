@@ -249,16 +249,19 @@ class AuditPolicy(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
         values: what a number or identifier is that comes from nowhere: a mismatch (``alarm``), an
             unverified claim (``flag``), or nothing (``off``).
         alert_every_s: one alert for each agent in that time, however many sessions meet it.
+        judge_s_max: seconds an agent's judge has for its answer, where it has one.
     """
 
     enabled: bool = True
     corrections_max: int = 1
     values: Literal["alarm", "flag", "off"] = "alarm"
     alert_every_s: float = 60.0
+    judge_s_max: float = 60.0
 
     def __post_init__(self) -> None:
         _check_least("corrections_max", self.corrections_max, 0)
         _check_seconds("alert_every_s", self.alert_every_s)
+        _check_seconds("judge_s_max", self.judge_s_max)
 
 
 class StagingPolicy(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -57,7 +57,7 @@ SessionUnknown StoreError StoreFailed StoreUnusable ApprovalRequest RequestClose
 CallFailed CallStopped Denied GuardError Guarded GuardedResult HandedOverError InDoubt guard
 """
 ACTORS = """
-AlertRaised AssistantMessage AuditMismatch BreakerClosed BreakerHalfOpen BreakerOpened BudgetSoft CallFinished CallLate CallProbed CallStarted CallStuck
+AlertRaised AssistantMessage AuditAssessed AuditMismatch BreakerClosed BreakerHalfOpen BreakerOpened BudgetSoft CallFinished CallLate CallProbed CallStarted CallStuck
 ChangeDecided CheckpointStored CompensationFinished CompensationStarted ConversationPruned DecisionTaken Event EventsDropped Message MessageReceived ModelAnswered ModelAsked
 ModelPiece ModelSuperseded NoteMessage RetryScheduled SessionCompleted SessionFrozen SessionHandedOver SessionParked SessionRestarted
 SessionResumed SessionRolledBack SessionStarted SessionStopped SessionUnwinding SessionWoken StepFacts ToolCall

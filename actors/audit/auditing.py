@@ -22,6 +22,7 @@ from .claims_given import claims_given
 from .claims_made import PATH
 from .claims_text import shown
 from .findings import Finding, line_of
+from .judge import Judging
 from .record import Files, NoFiles, Ran, Record
 from .sources import (
     has_workspace,
@@ -46,6 +47,8 @@ class Auditing:
         self._work = work
         self._tools = tool_facts(session.installed.toolbox)
         self._workspace = has_workspace(session.installed.toolbox)
+        judge = session.installed.agent.judge
+        self._judging = None if judge is None else Judging(session, work, judge)
 
     async def judge(self, step: Finish) -> Outcome | Trouble | None:
         """Return how the session ends with this answer; None: it goes on."""
@@ -55,7 +58,10 @@ class Auditing:
             return Completed(step.text)
         last = session.state.conversation.last
         try:
-            found = await self._audit(step.text, policy.values)
+            found, record = await self._audit(step.text, policy.values)
+            if self._judging is not None and found.unverified and not found.mismatches:
+                more = await self._judging.assess(step.text, found.unverified, record)
+                found = Audit((*more, *found.findings))
         except CutOff:
             return None  # settled at the next step
         if session.cut is not None or session.state.conversation.last is not last:
@@ -65,9 +71,26 @@ class Auditing:
         masked = session.services.mask
         return Completed(step.text, tuple(encodable(masked(each)) for each in found.unverified))
 
+    async def findings(self, statement: str) -> tuple[str, ...]:
+        """Return what a conclusion says that no call bears out, written down and told as an event.
+
+        A person is asked anyway, so the agent has no chance to correct it, and no alert is raised.
+        """
+        session = self._session
+        policy = session.services.policies.current.audit
+        if not policy.enabled:
+            return ()
+        try:
+            found, _ = await self._audit(statement, policy.values)
+        except CutOff:
+            return ()
+        if not found.mismatches:
+            return ()
+        return self._written(found, corrected=False)
+
     # ------------------------------------------------------------ what is known
 
-    async def _audit(self, statement: str, values: Values) -> Audit:
+    async def _audit(self, statement: str, values: Values) -> tuple[Audit, Record]:
         """Compare with the messages; with the journal, where they do not suffice or do not agree."""
         state = self._session.state
         files = await self._files(statement)
@@ -77,11 +100,11 @@ class Auditing:
             record = self._record(ran, said_in_messages(messages), files)
             found = audit(statement, record, claims=claims_given(ran), values=values)
             if not found.mismatches or not ran:
-                return found
+                return found, record
         entries = await self._entries()
         ran = ran_of_journal(entries)
         record = self._record(ran, said_in_journal(entries), files)
-        return audit(statement, record, claims=claims_given(ran), values=values)
+        return audit(statement, record, claims=claims_given(ran), values=values), record
 
     def _record(self, ran: Sequence[Ran], said: Sequence[str], files: Files) -> Record:
         instructions = self._session.installed.agent.instructions
@@ -121,25 +144,26 @@ class Auditing:
     ) -> Trouble | None:
         session = self._session
         told = session.state.audits
-        findings = [self._clean(each) for each in found.findings]
-        mismatches = [each for each in findings if each.kind != "unverified"]
         corrected = told < corrections_max
-        n = session.journal.take_n()
-        session.journal.ride(Audited(n, tuple(findings), corrected))
-        lines = tuple(line_of(each) for each in mismatches)
-        session.emit(
-            AuditMismatch(
-                session_id=session.id,
-                at_ms=session.now_ms(),
-                findings=lines,
-                corrected=corrected,
-            )
-        )
+        lines = self._written(found, corrected=corrected)
         if corrected:
             self._alert(lines, alert_every_s)
             session.journal.ride(Noted(session.journal.take_n(), _told(lines), "audit"))
             return None
         return _trouble(step, lines, told, Alert(f"agent {session.installed.name}", alert_every_s))
+
+    def _written(self, found: Audit, *, corrected: bool) -> tuple[str, ...]:
+        """Write findings down, tell of them, and return the mismatches in a line each."""
+        session = self._session
+        findings = tuple(self._clean(each) for each in found.findings)
+        session.journal.ride(Audited(session.journal.take_n(), findings, corrected))
+        lines = tuple(line_of(each) for each in findings if each.kind != "unverified")
+        session.emit(
+            AuditMismatch(
+                session_id=session.id, at_ms=session.now_ms(), findings=lines, corrected=corrected
+            )
+        )
+        return lines
 
     def _clean(self, each: Finding) -> Finding:
         mask = self._session.services.mask

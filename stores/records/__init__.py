@@ -28,7 +28,7 @@ from .conversation import (
     Said,
     ToolCall,
 )
-from .ends import Audited, AuditFinding, Booked, Ended, Parked, Woken
+from .ends import Assessed, Audited, AuditFinding, Booked, ClaimVerdict, Ended, Parked, Woken
 from .people import Decided, Judged, Requested
 from .rollback import PathEnd, PathEnding, RollbackMode, RolledBack, RollingBack
 from .rows import JournalEntry, decode_row, encode_entry, encode_row, join_row
@@ -40,10 +40,12 @@ __all__ = [
     "RECORD_VERSION",
     "Allowed",
     "Answered",
+    "Assessed",
     "AuditFinding",
     "Audited",
     "Booked",
     "CallState",
+    "ClaimVerdict",
     "Decided",
     "Ended",
     "Entry",

@@ -4,7 +4,7 @@ from typing import Any, Literal
 
 from msgspec import Struct
 
-from .words import Entry, SessionStatus, Spent
+from .words import Entry, SessionStatus, Spent, Usage
 
 
 class Parked(Entry, frozen=True, tag="parked"):
@@ -50,6 +50,30 @@ class Audited(Entry, frozen=True, tag="audit"):
     n: int
     findings: tuple[AuditFinding, ...]
     corrected: bool = True
+
+
+class ClaimVerdict(Struct, frozen=True, omit_defaults=True, gc=False):
+    """What a judge says of one claim. ``call`` names the call it rests on; empty where none does."""
+
+    claim: str
+    verdict: Literal["supported", "contradicted", "unclear"]
+    why: str = ""
+    call: str = ""
+
+
+class Assessed(Entry, frozen=True, tag="assess"):
+    """A second model was asked about claims of an answer that nothing supports.
+
+    ``digest`` identifies answer and calls, so that the same is not asked twice. ``problem`` says why
+    there are no verdicts: it failed, was too slow, or the budget did not allow for it.
+    """
+
+    n: int
+    digest: str
+    verdicts: tuple[ClaimVerdict, ...] = ()
+    model: str = ""
+    usage: Usage = Usage()
+    problem: str = ""
 
 
 class Ended(Entry, frozen=True, tag="end"):

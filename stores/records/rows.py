@@ -4,7 +4,7 @@ import msgspec
 
 from .calls import Allowed, Intended, Late, Probed, Resulted, Retried
 from .conversation import Answered, FellBack, Noted, Opened, Progressed, Pruned, Restarted, Said
-from .ends import Audited, Booked, Ended, Parked, Woken
+from .ends import Assessed, Audited, Booked, Ended, Parked, Woken
 from .people import Decided, Judged, Requested
 from .rollback import RolledBack, RollingBack
 from .staging import StagedCheck, StagedResult
@@ -39,6 +39,7 @@ JournalEntry = (
     | RollingBack
     | RolledBack
     | Audited
+    | Assessed
     | Ended
     | Booked
 )

@@ -424,6 +424,28 @@ async def test_a_conclusion_is_handed_over_as_before() -> None:
     assert outcome.reason == "blocked"
 
 
+@pytest.mark.parametrize(
+    ("said", "count"),
+    [
+        ("Blocked, because the mailbox is closed.", 0),
+        ("Blocked, because I lack the permission.", 1),
+        ("Blocked, because the disk is full.", 1),
+        ("I sent the email to Ann, so all is well.", 1),
+    ],
+)
+async def test_what_a_conclusion_says_is_compared_too(said: str, count: int) -> None:
+    of = agent([TO_ANN, said], [Mail(BusinessRejected("the mailbox is closed")).tool()])
+    store = fresh()
+    async with Runtime(store, agents=[of]) as runtime:
+        handle = await runtime.start("agent", "go")
+        outcome = await ended(runtime, handle.id)
+        entries = await journal(store, handle.id)
+    assert isinstance(outcome, HandedOver)
+    assert (outcome.reason, outcome.detail) == ("blocked", said)
+    assert len(outcome.dossier.findings) == count
+    assert [each.corrected for each in entries if isinstance(each, Audited)] == [False] * count
+
+
 async def test_claims_of_the_finish_tool_are_compared_too() -> None:
     claims: Sequence[dict[str, str]] = [{"action": "wrote to Ann", "tool": "send_email"}]
     script: list[Reply] = [TO_ANN, call("finish", claims=claims), "That is all.", "That is all."]

@@ -14,9 +14,11 @@ from ukemi.stores.decisions import Resolve
 from ukemi.stores.records import (
     Allowed,
     Answered,
+    Assessed,
     Audited,
     AuditFinding,
     Booked,
+    ClaimVerdict,
     Decided,
     Ended,
     FellBack,
@@ -174,6 +176,10 @@ LINES: list[tuple[JournalEntry, str]] = [
             9, (AuditFinding("contradicted", "Sent.", "nothing ran", ("call 3.0 send failed",)),)
         ),
         'audit   contradicted: "Sent.": nothing ran (call 3.0 send failed)',
+    ),
+    (
+        Assessed(9, "d", (ClaimVerdict("Sent.", "contradicted", "no mail went"),), "second"),
+        'assess  9 second: contradicted: "Sent.": no mail went',
     ),
     (Booked(Spent(seconds=2.0, tokens=7)), "spent   2.0 s, 7 tokens so far"),
 ]

@@ -10,6 +10,7 @@ from ukemi.actors.events import (
     ApprovalDecided,
     ApprovalExpired,
     ApprovalRequested,
+    AuditAssessed,
     AuditMismatch,
     BreakerClosed,
     BreakerHalfOpen,
@@ -202,6 +203,10 @@ WORDS: list[tuple[Event, str | None]] = [
     (
         AuditMismatch(session_id=S, findings=("sent: nothing ran", "b"), corrected=True),
         "the answer is not what was done: sent: nothing ran; b",
+    ),
+    (
+        AuditAssessed(session_id=S, verdicts=("unclear: sent", "supported: b")),
+        "a judge was asked about the answer: unclear: sent; supported: b",
     ),
     (
         TrajectoryRestarted(session_id=S, counter=4, why="a loop"),
