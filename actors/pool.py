@@ -264,7 +264,9 @@ class Pool:
         try:
             # The runtime may be left as soon as the outcome is told.
             with anyio.move_on_after(TIDY_S_MAX, shield=True):
-                rewrite = retain(await self._services.store.load(session.id), kept)
+                stored = await self._services.store.load(session.id)
+                known = session.state if session.journal.seq == stored.head.seq else None
+                rewrite = retain(stored, kept, known)
                 if rewrite is not None:
                     await self._services.checkpoint.commit(rewrite)
         except StoreError:

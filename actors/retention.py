@@ -6,6 +6,9 @@ still be undone, is kept whole, of every write that took effect that it did, and
 attempt what policies decide by.
 """
 
+from collections.abc import Sequence
+from itertools import chain
+
 import msgspec
 
 from ..stores.base import Rewrite, Row, StoredSession
@@ -21,6 +24,7 @@ from ..stores.records import (
     decode_row,
     encode_row,
 )
+from .inspection import fold
 from .ledger import CallId
 from .state import SessionState
 
@@ -30,40 +34,49 @@ ROWS_MIN = 64
 PACK = 128
 """Old rows written as one."""
 
+Journal = list[list[JournalEntry]]
+"""The entries of each row."""
 
-def retain(stored: StoredSession, checkpoints_kept: int | None) -> Rewrite | None:
-    """Return the rewrite that applies the retention to an ended session, or None."""
+
+def retain(
+    stored: StoredSession, checkpoints_kept: int | None, state: SessionState | None = None
+) -> Rewrite | None:
+    """Return the rewrite that applies the retention to an ended session, or None.
+
+    ``state`` is what the stored rows add up to, where that is known already: adding them up once
+    more is most of the work.
+    """
     head = stored.head
     if checkpoints_kept is None or len(stored.rows) < ROWS_MIN:
         return None
     oldest = head.counter - checkpoints_kept + 1
     if oldest <= max(1, head.oldest_counter):
         return None
+    journal = [decode_row(row.body) for row in stored.rows]
     cut = next(i for i, row in enumerate(stored.rows) if row.counter >= oldest)
-    old, kept = stored.rows[:cut], stored.rows[cut:]
-    rows = [*_packed(old, *_of_account(stored)), *kept]
+    unsettled, effects = _of_account(
+        journal, state or fold(head.session_id, list(chain.from_iterable(journal)))
+    )
+    old = [
+        [kept for each in row if (kept := _thinned(each, unsettled, effects)) is not None]
+        for row in journal[:cut]
+    ]
     return Rewrite(
         session_id=head.session_id,
         epoch=head.epoch,
         seq=head.seq,
-        rows=tuple(rows),
+        rows=(*_packed(stored.rows[:cut], old), *stored.rows[cut:]),
         oldest_counter=oldest,
-        blobs=frozenset(_blobs(rows)),
+        blobs=frozenset(_blobs([*old, *journal[cut:]])),
     )
 
 
-def _packed(rows: list[Row], unsettled: set[CallId], effects: set[CallId]) -> list[Row]:
-    """Write old rows as few, without what is given up; the last of each keeps its numbers."""
+def _packed(rows: Sequence[Row], thinned: Journal) -> list[Row]:
+    """Write old rows as few, with what is kept of them; the last of each keeps its numbers."""
     packed: list[Row] = []
     for start in range(0, len(rows), PACK):
-        group = rows[start : start + PACK]
-        entries = [
-            kept
-            for row in group
-            for entry in decode_row(row.body)
-            if (kept := _thinned(entry, unsettled, effects)) is not None
-        ]
-        last = group[-1]
+        last = rows[start : start + PACK][-1]
+        entries = [entry for row in thinned[start : start + PACK] for entry in row]
         packed.append(Row(last.seq, last.counter, RECORD_VERSION, encode_row(entries)))
     return packed
 
@@ -78,35 +91,34 @@ def _thinned(
             return msgspec.structs.replace(entry, message="", detail="")
         case Intended(n, index):
             return entry if (n, index) in unsettled or (n, index) in effects else None
-        case Resulted() if (entry.n, entry.index) not in unsettled:
+        case Resulted() if entry.blob is not None and (entry.n, entry.index) not in unsettled:
             return msgspec.structs.replace(entry, blob=None)
         case _:
             return entry
 
 
-def _of_account(stored: StoredSession) -> tuple[set[CallId], set[CallId]]:
+def _of_account(journal: Journal, state: SessionState) -> tuple[set[CallId], set[CallId]]:
     """Return the calls of which all is kept, and those that took effect.
 
     All is kept of what was in doubt once, and of effects that may still be undone: they are of
     nothing yet that has completed.
     """
-    state = SessionState(stored.head.session_id)
-    unsettled: set[CallId] = set()
-    for row in stored.rows:
-        for entry in decode_row(row.body):
-            state.apply(entry)
-            if isinstance(entry, Resulted) and entry.state == "in_doubt":
-                unsettled.add((entry.n, entry.index))
+    unsettled = {
+        (entry.n, entry.index)
+        for row in journal
+        for entry in row
+        if type(entry) is Resulted and entry.state == "in_doubt"
+    }
     effects = set(state.effects)
     unsettled |= {call for call in effects if call[0] >= state.unwound.settled_n}
     unsettled |= {(undo.step.n, undo.step.index) for undo in state.unwound.open}
     return unsettled, effects
 
 
-def _blobs(rows: list[Row]) -> set[str]:
+def _blobs(journal: Journal) -> set[str]:
     return {
         entry.blob
-        for row in rows
-        for entry in decode_row(row.body)
+        for row in journal
+        for entry in row
         if isinstance(entry, Resulted | Late) and entry.blob is not None
     }

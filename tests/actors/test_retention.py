@@ -129,6 +129,13 @@ def test_it_proves_that_it_saw_the_latest_state() -> None:
     assert (rewrite.epoch, rewrite.seq, rewrite.rows[-1].seq) == (3, 2 * STEPS + 2, 2 * STEPS + 2)
 
 
+def test_what_the_rows_add_up_to_need_not_be_added_up_again() -> None:
+    session = stored()
+    state = fold("s", entries_of(session))
+    assert state.effects and state.unwound.settled_n
+    assert retain(session, 10, state) == retain(session, 10)
+
+
 def test_there_is_nothing_to_do_for_short_sessions_or_without_a_limit() -> None:
     short = StoredSession(head=stored().head, rows=rows()[: ROWS_MIN - 1])
     assert retain(short, 10) is None
