@@ -1,0 +1,151 @@
+"""What must hold after a soak. The first half is about one folder's books, the second about a process."""
+
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from statistics import median
+
+from msgspec import Struct
+
+from ukemi.stores.base import HeadQuery
+from ukemi.stores.sqlite import SqliteStore
+
+from .books import Effects, lines
+from .child import Sample
+from .work import plan_of
+
+KEYED = "order"
+FINAL = frozenset({"completed", "handed_over", "stopped"})
+RSS_KIB_MAX = 3 * 1024
+"""Growth of memory, from the second quarter of a run to the last, that is taken for none."""
+RSS_BYTES_PER_SESSION_MAX = 64
+"""And more, for each session that ended meanwhile."""
+
+
+class Found(Struct, kw_only=True):
+    """What was found in one folder."""
+
+    sessions: int = 0
+    statuses: Counter[str] = Counter()
+    effects: int = 0
+    broken: list[str] = []
+
+
+async def check_folder(folder: Path) -> Found:
+    """Compare what was stored with what was told, and with what took effect."""
+    statuses = await _statuses(folder)
+    found = Found(sessions=len(statuses), statuses=Counter(statuses.values()), broken=[])
+    for word, session_id in lines(folder / "told.txt"):
+        status = statuses.get(session_id)
+        if status is None:
+            found.broken.append(f"{session_id} was acknowledged and is not in the store")
+        elif word == "started" and status not in FINAL:
+            found.broken.append(f"{session_id} was acknowledged and is still {status}")
+    effects = Effects(folder)
+    effects.close()
+    found.effects = sum(len(keys) for keys in effects.of.values())
+    for tag, keys in effects.of.items():
+        found.broken.extend(_broken(tag, keys, effects))
+    found.broken.extend(_missing(statuses, effects))
+    return found
+
+
+async def _statuses(folder: Path) -> dict[str, str]:
+    store, statuses = SqliteStore(folder / "soak.db"), dict[str, str]()
+    await store.open()
+    try:
+        query = HeadQuery(limit=5000)
+        while page := await store.heads(query):
+            statuses.update((head.session_id, head.status) for head in page)
+            query = HeadQuery(limit=5000, after=page[-1].session_id)
+    finally:
+        await store.close()
+    return statuses
+
+
+def tool_of(tag: str) -> str:
+    """Return which tool a tag was for."""
+    session_id, _, at = tag.removeprefix("undo:").rpartition("/")
+    return plan_of(session_id)[int(at)][0]
+
+
+def _broken(tag: str, keys: Sequence[str], effects: Effects) -> list[str]:
+    """Return what is wrong with the times one call took effect."""
+    if tag.startswith("undo:"):
+        wrong = [] if effects.of.get(tag[5:]) else [f"{tag}: undone, and was never done"]
+        return wrong + ([f"{tag}: undone {len(keys)} times"] if len(keys) > 1 else [])
+    if tool_of(tag) == KEYED:
+        other = set(keys)
+        return [f"{tag}: with {len(other)} keys"] if len(other) > 1 else []
+    return [f"{tag}: took effect {len(keys)} times"] if len(keys) > 1 else []
+
+
+def _missing(statuses: dict[str, str], effects: Effects) -> list[str]:
+    """Return the payments of completed sessions that nobody got: a failure passed off as success.
+
+    Every write but these may be denied or refused on the way, of which the agent is told.
+    """
+    wrong: list[str] = []
+    for session_id, status in statuses.items():
+        if status == "completed":
+            done = [tag for name, tag in plan_of(session_id) if name in ("pay", "ship", "order")]
+            denied = any(name == "transfer" for name, _ in plan_of(session_id))
+            wrong += [
+                f"{tag}: its session completed without it"
+                for tag in done
+                if not denied and not effects.of.get(tag)
+            ]
+    return wrong
+
+
+# ---------------------------------------------------------------- the process that lives on
+
+
+class Steady(Struct, frozen=True, kw_only=True):
+    """How a process was over time; ``broken`` says what grew."""
+
+    ended: int
+    rss_kib_before: int
+    rss_kib_after: int
+    rss_bytes_per_session: float
+    files_before: int
+    files_after: int
+    threads_before: int
+    threads_after: int
+    broken: tuple[str, ...]
+
+
+def check_steady(samples: Sequence[Sample]) -> Steady:
+    """Compare the second quarter of a run with the last; the first is for warming up.
+
+    Of descriptors and threads the fewest count: those that come and go are no leak.
+
+    Raises:
+        ValueError: there are too few samples to say anything.
+    """
+    if len(samples) < 8:
+        raise ValueError(f"{len(samples)} samples are too few; let it run for longer")
+    quarter = len(samples) // 4
+    before, after = samples[quarter : 2 * quarter], samples[-quarter:]
+    rss = [round(median(each.rss_kib for each in part)) for part in (before, after)]
+    files = [min(each.files for each in part) for part in (before, after)]
+    threads = [min(each.threads for each in part) for part in (before, after)]
+    ended = round(median(each.ended for each in after) - median(each.ended for each in before))
+    grown = rss[1] - rss[0]
+    allowed = RSS_KIB_MAX + ended * RSS_BYTES_PER_SESSION_MAX / 1024
+    broken = [
+        *([f"memory grew by {grown} KiB over {ended} sessions"] if grown > allowed else []),
+        *([f"descriptors grew from {files[0]} to {files[1]}"] if files[1] > files[0] + 2 else []),
+        *([f"threads grew: {threads[0]} to {threads[1]}"] if threads[1] > threads[0] + 2 else []),
+    ]
+    return Steady(
+        ended=samples[-1].ended,
+        rss_kib_before=rss[0],
+        rss_kib_after=rss[1],
+        rss_bytes_per_session=grown * 1024 / max(1, ended),
+        files_before=files[0],
+        files_after=files[1],
+        threads_before=threads[0],
+        threads_after=threads[1],
+        broken=tuple(broken),
+    )
