@@ -19,6 +19,7 @@ from .approvals import Answer, answer, approvals
 from .arguments import args_of, budget_of, call_named, make_parser, result_of, spread_budgets
 from .demo import DemoRequest, demo
 from .demo_worker import work
+from .drill_arguments import without_picks
 from .driving import ResumeRequest, RunRequest, resume
 from .driving import run as run_session
 from .effects import effects
@@ -62,6 +63,8 @@ def run(argv: Sequence[str] | None = None) -> int:
     except SystemExit as end:  # argparse ends the process after --help and --version
         return int(end.code or 0)
     try:
+        if options.command == "drill":
+            return _drill(options, words)
         return anyio.run(_command(options, _output(options)))
     except OutputGone as error:
         return _unheard(error)
@@ -70,6 +73,32 @@ def run(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         _stream(sys.stderr).write("interrupted\n")
         return NOT_DONE
+
+
+def _drill(options: argparse.Namespace, words: Sequence[str]) -> ExitStatus:
+    """Run the drill outside of any event loop: it makes one for each process that it plays."""
+    # What only tests need is loaded for this command alone.
+    from .drill import DrillRequest, run_drill
+
+    return run_drill(
+        _output(options),
+        DrillRequest(
+            agent=options.agent,
+            task=_stdin() if options.task == "-" else options.task,
+            model=options.model,
+            stubs=options.stub,
+            cells=options.cell,
+            only=options.only,
+            secrets=options.secret,
+            env=options.env,
+            cwd=options.cwd,
+            policy=options.policy,
+            budget=budget_of(options.budget),
+            seed=options.seed,
+            jobs=options.jobs,
+            again=without_picks(words),
+        ),
+    )
 
 
 def _unheard(error: OutputGone) -> int:

@@ -15,6 +15,7 @@ from ..stores.records import SessionStatus
 from ..stores.workspace.collect import GRACE_S
 from ..supervisor.errors import UsageError
 from .approval_arguments import add_approvals
+from .drill_arguments import add_drill
 from .policy_arguments import add_classify, add_policy
 
 DESCRIPTION = "Supervised LLM agent sessions: they fail safely, and go on where they stopped."
@@ -59,10 +60,22 @@ def make_parser(version: str, default_store: str) -> Parser:
     def add(commands: Any, name: str, help: str) -> Parser:
         return _add(commands, name, common, help)
 
+    def add_plain(commands: Any, name: str, help: str, epilog: str) -> Parser:
+        return _add(commands, name, _json_only(), help, epilog)
+
+    add_drill(commands, add_plain)
     add_approvals(commands, add)
     add_policy(commands, add)
     add_classify(commands, add)
     return parser
+
+
+def _json_only() -> Parser:
+    common = Parser(add_help=False)
+    common.add_argument(
+        "--json", action="store_true", dest="as_json", help="print one JSON object and nothing else"
+    )
+    return common
 
 
 def _common(default_store: str | None) -> Parser:

@@ -4,7 +4,8 @@ Decides: what goes wrong when, and whether what came of it keeps the promises.
 Owns: the virtual clock of one event loop, the plan of faults, the counters of effects that stand for
 the world outside. Never: anything that runs in production; nothing below imports it.
 
-Files, each using only those before it: clock · faults · store.
+Files, each using only those before it: clock · faults · store · effects · ``drilling``, the drill.
+``plugin`` has fixtures for pytest, which it alone imports.
 """
 
 from ..models.scripted import Hang, Pieces, Reply, Script, ScriptedModel, call
@@ -15,22 +16,35 @@ from .clock import (
     run_virtual,
     virtual_backend,
 )
+from .drilling.drill import drill
+from .drilling.report import CellResult, DrillReport, Finding
+from .drilling.standing_in import OWN, Ok, Stub
+from .effects import Effect, EffectStub
 from .faults import Fault, FaultPlan, error_of
 from .store import FaultyStore
 
 __all__ = [
+    "OWN",
     "VIRTUAL_BACKENDS",
+    "CellResult",
+    "DrillReport",
+    "Effect",
+    "EffectStub",
     "Fault",
     "FaultPlan",
     "FaultyStore",
+    "Finding",
     "Hang",
+    "Ok",
     "Pieces",
     "Reply",
     "Script",
     "ScriptedModel",
+    "Stub",
     "VirtualClock",
     "VirtualTimeLoop",
     "call",
+    "drill",
     "error_of",
     "run_virtual",
     "virtual_backend",

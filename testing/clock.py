@@ -23,6 +23,9 @@ VIRTUAL_BACKENDS = ("asyncio", "trio")
 EPOCH_MS = 1_700_000_000_000
 """What the wall clock of `VirtualClock` shows when the loop's clock shows 0."""
 
+_SPINS_MAX = 5_000
+_SPIN_S = 0.001
+
 T = TypeVar("T")
 
 
@@ -38,12 +41,15 @@ class _JumpingSelector(selectors.DefaultSelector):
         """Descriptors that the loop itself waits on."""
         self.waited_s = 0.0
         """Real seconds waited since something came from outside."""
+        self.spins = 0
 
     def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
         ready = super().select(0)
         if ready or (timeout is not None and timeout <= 0):
             self.waited_s = 0.0 if ready else self.waited_s
+            self._spin()
             return ready
+        self.spins = 0
         if timeout is None:
             # Without any timer only another thread can wake the loop: wait for it in earnest.
             return super().select(None)
@@ -58,6 +64,13 @@ class _JumpingSelector(selectors.DefaultSelector):
             return ready
         self.now += timeout
         return []
+
+    def _spin(self) -> None:
+        """Let time go by where the loop turns without end: a body that swallows its cancellation gets it
+        again at each turn, and would stop the clock that is to give it up."""
+        self.spins += 1
+        if self.patience_s and self.spins > _SPINS_MAX:
+            self.now += _SPIN_S
 
     def _outside_at_work(self) -> bool:
         if self.waited_s >= self.patience_s:
