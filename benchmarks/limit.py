@@ -22,10 +22,11 @@ Record = tuple[int, int, bytes]
 
 
 class Writer:
-    """Group commit with aiosqlite's public calls."""
+    """Group commit with aiosqlite's public calls, ``rows_max`` records in a statement."""
 
-    def __init__(self, connection: aiosqlite.Connection) -> None:
+    def __init__(self, connection: aiosqlite.Connection, rows_max: int = ROWS_MAX) -> None:
         self._connection = connection
+        self._rows_max = rows_max
         self._waiting: list[tuple[Record, asyncio.Future[None]]] = []
         self._more = asyncio.Event()
 
@@ -41,8 +42,8 @@ class Writer:
             self._more.clear()
             batch, self._waiting = self._waiting, []
             await self._connection.execute("BEGIN IMMEDIATE")
-            for start in range(0, len(batch), ROWS_MAX):
-                piece = batch[start : start + ROWS_MAX]
+            for start in range(0, len(batch), self._rows_max):
+                piece = batch[start : start + self._rows_max]
                 marks = ",".join(["(?,?,?)"] * len(piece))
                 values = [value for record, _ in piece for value in record]
                 await self._connection.execute(

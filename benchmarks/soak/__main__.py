@@ -16,10 +16,13 @@ import msgspec
 from msgspec import Struct
 
 from .checks import Found, Steady, check_folder, check_steady
-from .child import Sample
+from .child import Rest, Sample
 
 ROUND_S = 60.0
 """Seconds for which one store is used, at most: a long soak must not fill the disk."""
+
+ROUNDS_MIN = 8
+"""Rounds of the process that lives on, so that there is something to compare."""
 
 FINISH_S_MAX = 300.0
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -47,7 +50,7 @@ class Soak:
 
     def __init__(self, folder: Path, seconds: float, seed: int) -> None:
         self._folder = folder
-        self._rounds = max(1, round(seconds / ROUND_S))
+        self._rounds = max(ROUNDS_MIN, round(seconds / ROUND_S))
         self._round_s = seconds / self._rounds
         self._chance = Random(seed)
         self.report = Report(seconds=seconds, seed=seed, statuses=Counter(), broken=[])
@@ -101,17 +104,18 @@ class Soak:
         times = ("--rounds", str(self._rounds), "--seconds", str(self._round_s))
         process = _start(folder, *times, told=True)
         assert process.stdout is not None
-        samples: list[Sample] = []
+        rests: list[Rest] = []
         for line in process.stdout:
-            if line.startswith("done"):
-                self._check(folder / f"round-{line.split()[1]}")
-            else:
-                samples.append(msgspec.json.decode(line, type=Sample))
-                _progress(samples[-1], self.report.kills)
+            match msgspec.json.decode(line, type=Sample | Rest):
+                case Sample() as sample:
+                    _progress(sample, self.report.kills)
+                case Rest() as rest:
+                    rests.append(rest)
+                    self._check(folder / f"round-{rest.round}")
         status = process.wait(FINISH_S_MAX)
         if status:
             self.report.broken.append(f"the process that lives on ended with status {status}")
-        steady = self.report.steady = check_steady(samples)
+        steady = self.report.steady = check_steady(rests)
         self.report.broken.extend(steady.broken)
 
     def _check(self, folder: Path) -> None:
@@ -136,8 +140,8 @@ def _start(folder: Path, *options: str, told: bool = False) -> "subprocess.Popen
 
 def _progress(sample: Sample, kills: int) -> None:
     print(
-        f"{sample.ended:>8} sessions ended, {sample.in_memory:>4} in memory, {sample.rss_kib:>7} KiB, "
-        f"{sample.files:>3} descriptors, {sample.threads:>3} threads, lag {sample.lag_s_max:.3f} s, "
+        f"{sample.ended:>8} sessions ended, {sample.in_memory:>3} in memory, {sample.starts_waiting:>3} "
+        f"starts wait, {sample.rss_kib:>7} KiB, lag {sample.lag_s_max:.3f} s, "
         f"commit p99 {sample.commit_ms_p99:.1f} ms; {kills} kills",
         file=sys.stderr,
         flush=True,

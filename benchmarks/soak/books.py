@@ -37,14 +37,29 @@ class Effects:
 
     def __init__(self, folder: Path) -> None:
         self._book = Book(folder / "effects.txt")
-        self.of: defaultdict[str, list[str]] = defaultdict(list)
+        self.of: dict[str, list[str]] = {}
+        self._tags: defaultdict[str, list[str]] = defaultdict(list)
         for tag, key in lines(self._book.path):
-            self.of[tag].append(key)
+            self._note(tag, key)
 
     def take(self, tag: str, key: str = "-") -> None:
         """Take effect."""
         self._book.write(tag, key)
-        self.of[tag].append(key)
+        self._note(tag, key)
+
+    def _note(self, tag: str, key: str) -> None:
+        self.of.setdefault(tag, []).append(key)
+        self._tags[session_of(tag)].append(tag)
+
+    def forget(self, session_id: str) -> None:
+        """Keep what a session and its sub-sessions did in the file only: nobody asks any more."""
+        for tag in self._tags.pop(session_id, ()):
+            self.of.pop(tag, None)
 
     def close(self) -> None:
         self._book.close()
+
+
+def session_of(tag: str) -> str:
+    """Return the session that a tag is of; for a sub-session's, the one above it."""
+    return tag.removeprefix("undo:").partition("/")[0].partition(".")[0]

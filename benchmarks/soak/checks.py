@@ -11,15 +11,17 @@ from ukemi.stores.base import HeadQuery
 from ukemi.stores.sqlite import SqliteStore
 
 from .books import Effects, lines
-from .child import Sample
+from .child import Rest
 from .work import plan_of
 
 KEYED = "order"
 FINAL = frozenset({"completed", "handed_over", "stopped"})
 RSS_KIB_MAX = 3 * 1024
-"""Growth of memory, from the second quarter of a run to the last, that is taken for none."""
-RSS_BYTES_PER_SESSION_MAX = 64
-"""And more, for each session that ended meanwhile."""
+"""Growth of memory at rest, from the second quarter of a run to the last, that is taken for none."""
+RSS_BYTES_PER_SESSION_MAX = 16
+"""And so much more for each session that ended meanwhile."""
+BLOCKS_MAX = 2.0
+"""Blocks that a runtime may still hold for each session that has ended in it: far less than one needs."""
 
 
 class Found(Struct, kw_only=True):
@@ -102,12 +104,17 @@ def _missing(statuses: dict[str, str], effects: Effects) -> list[str]:
 
 
 class Steady(Struct, frozen=True, kw_only=True):
-    """How a process was over time; ``broken`` says what grew."""
+    """How a process was over its rounds; ``broken`` says what grew.
 
+    ``before`` is the second quarter of the rounds, ``after`` the last.
+    """
+
+    rounds: int
     ended: int
     rss_kib_before: int
     rss_kib_after: int
     rss_bytes_per_session: float
+    blocks_per_session: float
     files_before: int
     files_after: int
     threads_before: int
@@ -115,34 +122,35 @@ class Steady(Struct, frozen=True, kw_only=True):
     broken: tuple[str, ...]
 
 
-def check_steady(samples: Sequence[Sample]) -> Steady:
-    """Compare the second quarter of a run with the last; the first is for warming up.
-
-    Of descriptors and threads the fewest count: those that come and go are no leak.
+def check_steady(rests: Sequence[Rest]) -> Steady:
+    """Compare the second quarter of the rounds with the last; the first is for warming up.
 
     Raises:
-        ValueError: there are too few samples to say anything.
+        ValueError: there are too few rounds to say anything.
     """
-    if len(samples) < 8:
-        raise ValueError(f"{len(samples)} samples are too few; let it run for longer")
-    quarter = len(samples) // 4
-    before, after = samples[quarter : 2 * quarter], samples[-quarter:]
+    if len(rests) < 4:
+        raise ValueError(f"{len(rests)} rounds are too few; let it run for longer")
+    quarter = len(rests) // 4
+    before, after = rests[quarter : 2 * quarter], rests[-quarter:]
     rss = [round(median(each.rss_kib for each in part)) for part in (before, after)]
     files = [min(each.files for each in part) for part in (before, after)]
     threads = [min(each.threads for each in part) for part in (before, after)]
-    ended = round(median(each.ended for each in after) - median(each.ended for each in before))
-    grown = rss[1] - rss[0]
-    allowed = RSS_KIB_MAX + ended * RSS_BYTES_PER_SESSION_MAX / 1024
+    between = sum(each.ended for each in rests[quarter:-quarter])
+    grown, allowed = rss[1] - rss[0], RSS_KIB_MAX + between * RSS_BYTES_PER_SESSION_MAX / 1024
+    blocks = median(each.blocks / max(1, each.ended) for each in rests[quarter:])
     broken = [
-        *([f"memory grew by {grown} KiB over {ended} sessions"] if grown > allowed else []),
-        *([f"descriptors grew from {files[0]} to {files[1]}"] if files[1] > files[0] + 2 else []),
-        *([f"threads grew: {threads[0]} to {threads[1]}"] if threads[1] > threads[0] + 2 else []),
+        *([f"memory grew by {grown} KiB over {between} sessions"] if grown > allowed else []),
+        *([f"{blocks:.1f} blocks are kept of each session"] if blocks > BLOCKS_MAX else []),
+        *([f"descriptors grew from {files[0]} to {files[1]}"] if files[1] > files[0] else []),
+        *([f"threads grew from {threads[0]} to {threads[1]}"] if threads[1] > threads[0] else []),
     ]
     return Steady(
-        ended=samples[-1].ended,
+        rounds=len(rests),
+        ended=sum(each.ended for each in rests),
         rss_kib_before=rss[0],
         rss_kib_after=rss[1],
-        rss_bytes_per_session=grown * 1024 / max(1, ended),
+        rss_bytes_per_session=grown * 1024 / max(1, between),
+        blocks_per_session=blocks,
         files_before=files[0],
         files_after=files[1],
         threads_before=threads[0],

@@ -8,6 +8,7 @@ other, each for S seconds, and says each second how it is, as a line of JSON.
 """
 
 import argparse
+import ctypes
 import gc
 import os
 import sys
@@ -49,17 +50,32 @@ POLICY = Policy(
 )
 
 
-class Sample(msgspec.Struct, frozen=True, kw_only=True):
-    """How a process is, at one instant."""
+class Sample(msgspec.Struct, frozen=True, kw_only=True, tag="sample"):
+    """How a process is, at one instant of its work."""
 
-    at_s: float
     ended: int
+    rss_kib: int
+    in_memory: int
+    starts_waiting: int
+    lag_s_max: float
+    commit_ms_p99: float
+
+
+class Rest(msgspec.Struct, frozen=True, kw_only=True, tag="rest"):
+    """How a process is between two rounds: it has left its runtime, and given free memory back.
+
+    Attributes:
+        ended: sessions of the round.
+        blocks: blocks of Python's memory that the runtime still held when all of them had ended,
+            above what it held before the first. What SQLite caches is not among them.
+    """
+
+    round: int
+    ended: int
+    blocks: int
     rss_kib: int
     files: int
     threads: int
-    in_memory: int
-    lag_s_max: float
-    commit_ms_p99: float
 
 
 class Soaked:
@@ -78,7 +94,7 @@ class Soaked:
             random_source=self._chance,
         )
         self._left = self._unfinished()
-        self.ended = 0
+        self.ended = self.blocks = 0
         self._watched = anyio.CapacityLimiter(IN_FLIGHT)
 
     def _unfinished(self) -> set[str]:
@@ -92,12 +108,14 @@ class Soaked:
         """Work until told to stop; then bring to an end what is there."""
         async with self.runtime, anyio.create_task_group() as people:
             people.start_soon(self._approve)
+            before = _blocks()
             async with anyio.create_task_group() as group:
                 for session_id in sorted(self._left):
                     group.start_soon(self._see_to_its_end, session_id)
                 while new and not stop.is_set():
                     await self._watched.acquire_on_behalf_of(token := object())
                     group.start_soon(self._one, token)
+            self.blocks = _blocks() - before
             people.cancel_scope.cancel()
         self.effects.close()
         self._told.close()
@@ -123,6 +141,7 @@ class Soaked:
         while isinstance(outcome, HandedOver) and await self._settle(handle, outcome):
             outcome = await handle.outcome()
         self._told.write("ended", session_id)
+        self.effects.forget(session_id)
         self.ended += 1
 
     async def _settle(self, handle: SessionHandle, outcome: HandedOver) -> bool:
@@ -156,20 +175,40 @@ class Soaked:
 
     def sample(self, ended_before: int) -> Sample:
         """Return how this process is now."""
-        status = dict(
-            line.split(":", 1) for line in Path("/proc/self/status").read_text().splitlines()
-        )
         health = self.runtime.health()
         return Sample(
-            at_s=time.monotonic(),
             ended=ended_before + self.ended,
-            rss_kib=int(status["VmRSS"].split()[0]),
-            files=len(os.listdir("/proc/self/fd")),
-            threads=int(status["Threads"]),
+            rss_kib=int(_status()["VmRSS"].split()[0]),
             in_memory=health.sessions.in_memory,
+            starts_waiting=health.waiting.starts,
             lag_s_max=health.loop.lag_s_max,
             commit_ms_p99=health.store.commit_seconds_p99 * 1000,
         )
+
+
+def _blocks() -> int:
+    gc.collect()
+    return sys.getallocatedblocks()
+
+
+def _status() -> dict[str, str]:
+    lines = Path("/proc/self/status").read_text("utf-8").splitlines()
+    return dict(line.split(":", 1) for line in lines)
+
+
+def _rest(number: int, soaked: Soaked) -> Rest:
+    gc.collect()
+    # Else memory that is free and not given back would be taken for kept.
+    ctypes.CDLL(None).malloc_trim(0)
+    status = _status()
+    return Rest(
+        round=number,
+        ended=soaked.ended,
+        blocks=soaked.blocks,
+        rss_kib=int(status["VmRSS"].split()[0]),
+        files=len(os.listdir("/proc/self/fd")),
+        threads=int(status["Threads"]),
+    )
 
 
 async def lasting(folder: Path, rounds: int, seconds: float) -> None:
@@ -181,15 +220,18 @@ async def lasting(folder: Path, rounds: int, seconds: float) -> None:
             group.start_soon(_tell, soaked, ended, stop, seconds)
             await soaked.run(new=True, stop=stop)
         ended += soaked.ended
-        print(f"done {number}", flush=True)
-        gc.collect()
+        _say(_rest(number, soaked))
+
+
+def _say(what: Sample | Rest) -> None:
+    print(msgspec.json.encode(what).decode(), flush=True)
 
 
 async def _tell(soaked: Soaked, ended: int, stop: anyio.Event, seconds: float) -> None:
     until = time.monotonic() + seconds
     while time.monotonic() < until:
         await anyio.sleep(min(1.0, max(0.01, until - time.monotonic())))
-        print(msgspec.json.encode(soaked.sample(ended)).decode(), flush=True)
+        _say(soaked.sample(ended))
     stop.set()
 
 

@@ -41,13 +41,17 @@ async def _open(folder: str, durability: str) -> aiosqlite.Connection:
 
 
 def durable_aiosqlite(
-    folder: str, sessions: int, steps: int, durability: str, sizes: list[int]
+    folder: str, sessions: int, steps: int, durability: str, sizes: list[int], rows_max: int
 ) -> dict[str, float]:
-    """B1: records of ``sizes`` bytes in every step, by aiosqlite with group commit."""
+    """B1: records of ``sizes`` bytes in every step, by aiosqlite with group commit.
+
+    Args:
+        rows_max: records in a statement; 1 is how anybody writes it first.
+    """
 
     async def measure() -> dict[str, float]:
         connection = await _open(folder, durability)
-        writer = Writer(connection)
+        writer = Writer(connection, rows_max)
         writing = asyncio.create_task(writer.run())
 
         async def session(number: int) -> None:

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from .plan import (
     AIOSQLITE,
+    AIOSQLITE_ROWS,
     ANYIO,
     AUTOGEN,
     DBOS,
@@ -24,6 +25,7 @@ LEFT, RIGHT, TOP, BOTTOM = 70, 190, 46, 56
 COLOURS = {
     UKEMI: "#c2410c",
     AIOSQLITE: "#334155",
+    AIOSQLITE_ROWS: "#64748b",
     SQLITE3: "#94a3b8",
     ANYIO: "#64748b",
     STAMINA: "#475569",
