@@ -374,7 +374,7 @@ class _Player:
         miss = self._world.fate(call.subject, now, key)
         if miss is None:
             took_s = step.took_s
-            if took_s is None or call.attempt > 1:
+            if took_s is None:
                 took_s = self._world.took_s(call.subject, key)
             if step.fault is not None:
                 miss = Miss(self._failure_of(step.fault), "up", took_s)

@@ -149,10 +149,10 @@ def cannot_say(known: Learned, metric: str, unsure: float) -> str:
     sessions = len(known.traces)
     least = SESSIONS_MIN_P99 if metric == "seconds_p99" else SESSIONS_MIN
     if sessions < least:
-        return f"{sessions} sessions are recorded, {least} are needed"
+        return f"{_are(sessions, 'session')} recorded, {least} are needed"
     failures = known.failures + known.faults
     if metric in _OF_FAILURES and failures < FAILURES_MIN:
-        return f"{failures} failures are recorded, {FAILURES_MIN} are needed"
+        return f"{_are(failures, 'failure')} recorded, {FAILURES_MIN} are needed"
     if unsure > UNSURE_MAX:
         return (
             f"{unsure:.0%} of the sessions meet what the record does not tell, such as an outage "
@@ -208,8 +208,13 @@ def _weather(place: Place) -> str:
         )
     alone = len(place.found.alone)
     if alone:
-        parts.append(f"{_count(alone, 'failure')} by themselves in {place.found.outside} attempts")
+        alone_words = f"{alone} failures by themselves" if alone > 1 else "1 failure by itself"
+        parts.append(f"{alone_words} in {_count(place.found.outside, 'attempt')}")
     return ", ".join(parts)
+
+
+def _are(number: int, noun: str) -> str:
+    return f"1 {noun} is" if number == 1 else f"{number} {noun}s are"
 
 
 def _count(number: int, noun: str, nouns: str = "") -> str:
@@ -251,6 +256,6 @@ def assumed(known: Learned, outages: Outages) -> list[str]:
         elif unended:
             lines.append(
                 f"{name}: the outage that does not end in the record ends at once in half of the worlds and "
-                f"never in the others; {place.lengths.ended} ends are recorded, {ENDED_MIN} would give a curve"
+                f"never in the others; {_are(place.lengths.ended, 'end')} recorded, {ENDED_MIN} would give a curve"
             )
     return lines

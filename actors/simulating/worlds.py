@@ -10,7 +10,6 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from typing import Literal
 
-import msgspec
 from msgspec import Struct
 
 from ...supervisor.failure import Failure
@@ -67,11 +66,24 @@ def miss_of(seen: Seen) -> Miss:
 class _Climate:
     """The weather at one place, in one world."""
 
-    def __init__(self, place: Place, chance: random.Random, *, lasting: bool) -> None:
+    def __init__(
+        self,
+        known: Learned,
+        place: Place,
+        outages: Outages,
+        chance: random.Random,
+        *,
+        lasting: bool,
+    ) -> None:
         self.unknown_from = NEVER
         """From when on it is not known whether an outage had ended."""
         self.hours: dict[Weather, list[Hours]] = {"down": [], "limited": []}
+        drawn_anew = outages == "drawn" and place.lengths.ended >= ENDED_MIN
+        if drawn_anew:
+            self.hours["down"] = _drawn(known, place, chance)
         for spell in place.found.spells:
+            if drawn_anew and spell.kind == "down":
+                continue
             hours = self._hours(spell, place, chance, lasting=lasting)
             if hours.end > hours.start:
                 self.hours[spell.kind].append(hours)
@@ -115,26 +127,18 @@ def between(least: float, most: float, roll: float) -> float:
     return least * (most / least) ** roll
 
 
-def _placed(known: Learned, place: Place, outages: Outages, chance: random.Random) -> Place:
-    """Return the place with outages at other times, where enough is known of how long they last."""
-    if outages == "replayed" or place.lengths.ended < ENDED_MIN:
-        return place
+def _drawn(known: Learned, place: Place, chance: random.Random) -> list[Hours]:
+    """Return outages at other times than recorded: as often, and as long as those that were seen to end."""
     recorded = [each for each in place.found.spells if each.kind == "down"]
-    others = [each for each in place.found.spells if each.kind != "down"]
-    whole_s = known.until - known.began
-    drawn_spells: list[Spell] = []
-    at = known.began + chance.expovariate(len(recorded) / whole_s)
+    mean_s = (known.until - known.began) / len(recorded)
+    found: list[Hours] = []
+    at = known.began + chance.expovariate(1.0 / mean_s)
     while at < known.until:
         length = longer(place.lengths, 0.0, chance.random())
         end = NEVER if length is None else at + length
-        share = chance.choice(recorded)
-        drawn_spells.append(
-            Spell("down", None, at, end, end, end, failed=share.failed, passed=share.passed)
-        )
-        at = end + chance.expovariate(len(recorded) / whole_s)
-    spells = sorted([*others, *drawn_spells], key=lambda each: each.first)
-    found = msgspec.structs.replace(place.found, spells=tuple(spells))
-    return msgspec.structs.replace(place, found=found)
+        found.append(Hours(at, end, chance.choice(recorded).share))
+        at = end + chance.expovariate(1.0 / mean_s)
+    return found
 
 
 def _share(failed: int, of: int, chance: random.Random) -> float:
@@ -166,7 +170,7 @@ class World:
         self.lasting = bool(seed % 2)
         chance = random.Random(f"world {seed}")
         self._climates = {
-            name: _Climate(_placed(known, place, outages, chance), chance, lasting=self.lasting)
+            name: _Climate(known, place, outages, chance, lasting=self.lasting)
             for name, place in known.places.items()
         }
         self._misses = {
@@ -205,6 +209,10 @@ class World:
         """Tell whether the record does not say what the weather is now."""
         climate = self._climates.get(subject.place)
         return climate is not None and now > climate.unknown_from
+
+    def hours(self, place: str, kind: Weather) -> list[Hours]:
+        """Return the times in which attempts at a place fail in this world."""
+        return self._climates[place].hours[kind]
 
     def took_s(self, subject: Subject, key: int) -> float:
         """Draw how long an attempt takes that gets an answer; nothing where none was seen."""

@@ -19,20 +19,26 @@ EPOCH_S = 1_700_000_000
 POLICIES = [
     (
         "impatient",
-        "[transient]\nattempts_max = 2\n"
-        "[rate_limited]\nattempts_max = 2\n"
-        "[invalid_argument]\ncorrections_max = 1\n",
+        (
+            "[transient]\nattempts_max = 2\n"
+            "[rate_limited]\nattempts_max = 2\n"
+            "[invalid_argument]\ncorrections_max = 1\n"
+        ),
     ),
     (
         "patient",
-        "[transient]\nattempts_max = 9\ntime_budget_s = 400.0\n"
-        "[rate_limited]\nattempts_max = 9\n"
-        "[breaker]\nfailures_min = 5\n",
+        (
+            "[transient]\nattempts_max = 9\ntime_budget_s = 400.0\n"
+            "[rate_limited]\nattempts_max = 9\n"
+            "[breaker]\nfailures_min = 5\n"
+        ),
     ),
     (
         "strict",
-        "[invalid_argument]\ncorrections_max = 0\n"
-        "[transient]\nattempts_max = 5\ndelay_s_first = 2.0\njitter = 0.0\n",
+        (
+            "[invalid_argument]\ncorrections_max = 0\n"
+            "[transient]\nattempts_max = 5\ndelay_s_first = 2.0\njitter = 0.0\n"
+        ),
     ),
 ]
 

@@ -1,0 +1,123 @@
+"""Outages found in attempts, and how long things last of which some are not seen to end: tables."""
+
+import pytest
+
+from ukemi.actors.simulating.seen import Seen, Weather
+from ukemi.actors.simulating.spells import found_in
+from ukemi.actors.simulating.survival import Lasted, curve_of, longer
+from ukemi.supervisor.errors import ErrorClass
+
+LETTERS: dict[str, Weather] = {".": "up", "x": "down", "l": "limited"}
+CLASSES = {"up": None, "down": ErrorClass.TRANSIENT, "limited": ErrorClass.RATE_LIMITED}
+
+
+def attempts(drawn: str, retry_after: float | None = None) -> list[Seen]:
+    """One attempt a second: ``.`` answered, ``x`` failed, ``l`` refused for too much."""
+    found: list[Seen] = []
+    for at, letter in enumerate(drawn):
+        if letter != " ":
+            weather = LETTERS[letter]
+            told = retry_after if weather == "limited" else None
+            error_class = CLASSES[weather]
+            found.append(Seen("t", float(at), 0.0, weather, error_class, retry_after=told))
+    return found
+
+
+TABLE: list[tuple[str, list[tuple[float | None, float, float, float | None]], int]] = [
+    # attempts: (last answer before, first failure, last, first answer after) of each spell; alone
+    ("", [], 0),
+    ("....", [], 0),
+    ("..x..", [], 1),
+    ("..xx..", [(1, 2, 3, 4)], 0),
+    ("xx..", [(None, 0, 1, 2)], 0),
+    ("..xxx", [(1, 2, 4, None)], 0),
+    ("..xx....xx.", [(1, 2, 3, 4), (7, 8, 9, 10)], 0),
+    (".xx.xx.xxx....", [(0, 1, 9, 10)], 0),  # a share fails: one spell
+    ("x...x...x...", [], 3),
+    (".x   x   x.", [(0, 1, 9, 10)], 0),  # nobody asked in between
+]
+
+
+@pytest.mark.parametrize(("drawn", "spells", "alone"), TABLE, ids=[row[0] for row in TABLE])
+def test_a_spell_is_where_failures_outnumber_answers(
+    drawn: str, spells: list[tuple[float | None, float, float, float | None]], alone: int
+) -> None:
+    found = found_in(attempts(drawn))
+    assert [(each.before, each.first, each.last, each.after) for each in found.spells] == spells
+    assert len(found.alone) == alone
+    inside = sum(each.failed + each.passed for each in found.spells)
+    assert found.outside + inside == len(drawn.replace(" ", ""))
+
+
+def test_the_order_in_which_sessions_are_read_does_not_matter() -> None:
+    seen = attempts("..xx...x..xxx.")
+    assert found_in(reversed(seen)) == found_in(seen)
+
+
+def test_a_share_of_the_attempts_fails_where_some_are_answered() -> None:
+    (spell,) = found_in(attempts(".xx.xx.xxx....")).spells
+    assert (spell.failed, spell.passed) == (7, 2)
+    assert spell.share == pytest.approx(7 / 9)
+
+
+def test_a_limit_lasts_as_long_as_the_other_side_says() -> None:
+    """Refusals in a window that another one opened belong to it."""
+    found = found_in(attempts("..l l....l.", retry_after=3.0))
+    first, second = found.spells
+    assert (first.kind, first.first, first.last, first.until) == ("limited", 2.0, 4.0, 7.0)
+    assert (first.failed, first.passed) == (2, 2)  # two were answered: the limit is a share
+    assert (second.first, second.until) == (9.0, 12.0)
+    assert found.alone == ()
+
+
+def test_one_refusal_without_a_hint_is_one_by_itself() -> None:
+    found = found_in(attempts("..l..."))
+    assert (found.spells, len(found.alone), found.outside) == ((), 1, 6)
+
+
+# ---------------------------------------------------------------- survival
+
+
+def test_the_curve_is_that_of_kaplan_and_meier() -> None:
+    """A textbook's table: ends at 6 (three), 7, 10; not seen to end at 6, 9, 10."""
+    ends = [
+        (6, True),
+        (6, True),
+        (6, True),
+        (6, False),
+        (7, True),
+        (9, False),
+        (10, True),
+        (10, False),
+    ]
+    curve = curve_of([Lasted(length, ended) for length, ended in ends])
+    assert curve.ended == 5
+    expected = [(6, 5 / 8), (7, 5 / 8 * 3 / 4), (10, 5 / 8 * 3 / 4 * 1 / 2)]
+    assert curve.points == tuple((at, pytest.approx(share)) for at, share in expected)
+
+
+DRAWS: list[tuple[float, float, float | None]] = [
+    # lasted so long, roll: lasts
+    (0.0, 0.0, 1.0),
+    (0.0, 0.2, 1.0),
+    (0.0, 0.3, 2.0),
+    (0.0, 0.6, 4.0),
+    (0.0, 0.8, None),
+    (1.0, 0.0, 2.0),
+    (2.5, 0.4, 4.0),
+    (2.5, 0.6, None),
+    (9.0, 0.0, None),
+]
+
+
+@pytest.mark.parametrize(("lasted", "roll", "lasts"), DRAWS)
+def test_what_has_lasted_is_drawn_from_what_lasted_longer(
+    lasted: float, roll: float, lasts: float | None
+) -> None:
+    ends = [(1.0, True), (2.0, True), (4.0, True), (9.0, False)]
+    curve = curve_of([Lasted(length, ended) for length, ended in ends])
+    assert longer(curve, lasted, roll) == lasts
+
+
+def test_nothing_is_drawn_from_nothing() -> None:
+    assert longer(curve_of([]), 0.0, 0.5) is None
