@@ -6,7 +6,6 @@ through the actor's mailbox.
 
 from collections.abc import Callable, Mapping
 
-from ..stores.base import Facts
 from ..stores.records import Spent
 from ..supervisor import Context
 from ..supervisor.errors import UsageError
@@ -89,15 +88,13 @@ class Book:
         return self._sessions.get(session_id)
 
     @property
-    def shares(self) -> bool:
-        """Whether any group or tenant has a budget."""
-        return bool(self._shared)
+    def shares(self) -> list[tuple[str, str]]:
+        """The groups and tenants that have budgets, as ``("group", name)`` and ``("tenant", name)``."""
+        return [(kind, name) for kind, _, name in (each.partition(" ") for each in self._shared)]
 
-    def sum_up(self, facts: Facts) -> None:
-        """Count what a stored session has consumed, when the runtime starts."""
-        for name in (f"group {facts.group}", f"tenant {facts.tenant}"):
-            if name in self._shared:
-                self._shared[name].adopt(facts.spent)
+    def sum_up(self, kind: str, name: str, spent: Spent) -> None:
+        """Count what the stored sessions of a group or tenant have consumed, when the runtime starts."""
+        self._shared[f"{kind} {name}"].adopt(spent)
 
 
 def difference(spent: Spent, before: Spent) -> Spent:

@@ -15,7 +15,7 @@ import anyio
 import structlog
 from msgspec import Struct
 
-from ..stores.base import HeadQuery, Leave
+from ..stores.base import Leave
 from ..supervisor import (
     ChildSpec,
     Context,
@@ -34,7 +34,6 @@ from .checkpoint import MAILBOX_MAX
 from .foundation import Foundation, Given, error_class
 from .guarding.guard import Guards
 from .handle import SessionHandle
-from .heads import each_head
 from .health import BOXES, Health, LagMeter
 from .inbox import Inbox
 from .keeper import Keeper, Wake
@@ -293,9 +292,11 @@ class Core:
 
     async def _sum_up(self) -> None:
         """Count what sessions of groups and tenants with a budget have consumed so far."""
-        if self.base.book.shares:
-            async for head in each_head(self.base.store, HeadQuery(limit=1000)):
-                self.base.book.sum_up(head.facts)
+        store, book = self.base.store, self.base.book
+        for kind, name in book.shares:
+            of_group = kind == "group"
+            spent = await (store.spent(group=name) if of_group else store.spent(tenant=name))
+            book.sum_up(kind, name, spent)
 
     # ------------------------------------------------------------ leaving
 

@@ -48,7 +48,7 @@ class OpenRequest(Struct, frozen=True, kw_only=True, omit_defaults=True):
 class Facts(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What a list of sessions shows, kept beside the journal so that listing reads no journal.
 
-    ``agent`` and ``parent`` are those the session was created with, and stay. ``left_open`` counts the
+    ``agent``, ``parent``, ``group`` and ``tenant`` are those the session was created with, and stay. ``left_open`` counts the
     questions for a person that a session has left open which is parked, or ended without being handed
     over.
     """
@@ -365,6 +365,14 @@ class Store(Protocol):
 
     async def warnings(self, query: WarningQuery) -> list[Warn]:
         """List alerts that nobody was told of, oldest first."""
+        ...
+
+    async def spent(self, *, group: str | None = None, tenant: str | None = None) -> Spent:
+        """Return what all sessions of a group, or of a tenant, have consumed, as their facts say.
+
+        Just one of both is given. Must not cost more the more sessions there are; those that
+        somebody drives may be looked at.
+        """
         ...
 
     async def blob(self, digest: str) -> bytes:

@@ -44,8 +44,10 @@ from .base import (
 )
 from .encoding import Damage, StoredRow, decode_facts, encode_facts, stored, unknown_facts
 from .evolution import CURRENT, Conversions
+from .records import Spent
 from .rules import (
     Place,
+    Sums,
     assemble,
     damage_of,
     matches,
@@ -56,6 +58,8 @@ from .rules import (
     refuse_post,
     refuse_rewrite,
     refuse_taking,
+    share_of,
+    shares,
 )
 
 
@@ -172,6 +176,15 @@ class MemoryStore:
             if each.owner == query.owner or leases.get(each.owner, 0) <= query.now_ms
         ]
         return found[: query.limit]
+
+    async def spent(self, *, group: str | None = None, tenant: str | None = None) -> Spent:
+        await self._turn()
+        share, sums = share_of(group, tenant), Sums()
+        for session in self._data.sessions.values():
+            facts = _readable(decode_facts, session.facts)
+            if facts is not None and share in shares(facts):
+                sums.add(facts.spent)
+        return sums.spent()
 
     async def blob(self, digest: str) -> bytes:
         await self._turn()

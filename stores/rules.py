@@ -4,11 +4,13 @@ Every store keeps a ``Place`` per session in its own form and asks here, so that
 the same writes for the same reasons.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
+from typing import Literal
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
+from ..supervisor.errors import UsageError
 from .base import (
     AlreadyDecided,
     Append,
@@ -33,7 +35,7 @@ from .base import (
 )
 from .encoding import StoredRow, row_crc
 from .evolution import Conversions
-from .records import SessionStatus
+from .records import SessionStatus, Spent
 
 BODY_BYTES_MAX = 512 * 1024 * 1024
 """Largest row body a store takes."""
@@ -277,6 +279,50 @@ def _not_kept(head: Head, upto: int) -> CheckpointUnknown:
         f" to {head.counter}"
         + (" (earlier ones were pruned)" if upto < head.oldest_counter else "")
     )
+
+
+# ---------------------------------------------------------------- what groups and tenants consumed
+
+Share = tuple[int, str]
+"""Whose consumption it is: 0 and a group, or 1 and a tenant."""
+
+
+def share_of(group: str | None, tenant: str | None) -> Share:
+    """Return whose consumption is asked for.
+
+    Raises:
+        UsageError: not just one of both is named.
+    """
+    if group is not None and tenant is None:
+        return 0, group
+    if tenant is not None and group is None:
+        return 1, tenant
+    raise UsageError(f"give one of group={group!r} and tenant={tenant!r}")
+
+
+def shares(facts: Facts) -> list[Share]:
+    """Return whose budgets a session shares."""
+    return [
+        (kind, name) for kind, name in enumerate((facts.group, facts.tenant)) if name is not None
+    ]
+
+
+class Sums:
+    """What several sessions have consumed; sums of durations and costs may be off by rounding."""
+
+    __slots__ = ("values",)
+
+    def __init__(self, values: Sequence[float] | None = None) -> None:
+        self.values = list(values or [0] * len(Spent.__struct_fields__))
+
+    def add(self, spent: Spent, sign: Literal[1, -1] = 1) -> None:
+        """Add what one session consumed, or take it off."""
+        for at, value in enumerate(structs.astuple(spent)):
+            self.values[at] += sign * value
+
+    def spent(self) -> Spent:
+        """Return the sums; to nine places, so that nothing is not a little less than nothing."""
+        return Spent(*(round(each, 9) + 0 for each in self.values))  # type: ignore[arg-type]
 
 
 # ---------------------------------------------------------------- lists

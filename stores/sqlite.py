@@ -39,8 +39,9 @@ from .base import (
 from .channel import Channel
 from .evolution import CURRENT, Conversions
 from .gauge import CommitGauge
+from .records import Spent
 from .room import Room
-from .rules import assemble
+from .rules import assemble, share_of
 from .sqlite_batch import Known
 from .sqlite_heads import (
     read_blob,
@@ -53,6 +54,7 @@ from .sqlite_heads import (
 from .sqlite_inbox import read_posts
 from .sqlite_places import DRIVER_ERRORS, is_broken
 from .sqlite_schema import check_file, check_open, migrate
+from .sqlite_tally import read_spent
 from .sqlite_warnings import read_warnings
 from .sqlite_write import commit
 
@@ -300,6 +302,9 @@ class SqliteStore:
 
     async def warnings(self, query: WarningQuery) -> list[Warn]:
         return await self._read(partial(read_warnings, query=query))
+
+    async def spent(self, *, group: str | None = None, tenant: str | None = None) -> Spent:
+        return await self._read(partial(read_spent, share=share_of(group, tenant)))
 
     async def blob(self, digest: str) -> bytes:
         found = await self._read(partial(read_blob, digest=digest))

@@ -13,9 +13,10 @@ from msgspec import Struct, field
 
 from .base import SessionUnknown
 from .encoding import Damage, decode_facts, row_crc, unknown_facts
-from .rules import asking
+from .rules import asking, shares
 from .sqlite_journal import examine
 from .sqlite_places import CHUNK_ROWS, SqlitePlace, chunks, marks, read_facts, read_places
+from .sqlite_tally import Tally, readable_facts
 
 LOG_COLUMNS, LIVE_COLUMNS = 9, 7
 
@@ -65,6 +66,7 @@ class Batch:
         self._log: list[object] = []  # the columns of all rows, one after another
         self._log_from = 0
         self._passing: set[str] = set()
+        self.tally = Tally()
 
     # ------------------------------------------------------------ reading
 
@@ -181,6 +183,7 @@ class Batch:
         for live in chunks(owned, LIVE_COLUMNS):
             execute(_REPLACE_LIVE[len(live) // LIVE_COLUMNS], live)
         self.dirty.clear()
+        self.tally.write(self.connection)
 
     def _store_head(self, place: SqlitePlace) -> None:
         """Store a session that is parked or over: out of ``live``, into ``head``."""
@@ -202,6 +205,11 @@ class Batch:
             # The bytes go as they are: the list shows the session as damaged.
             self.connection.execute("UPDATE head SET facts = ? WHERE num = ?", (sealed, place.num))
             return
+        if shares(facts):
+            before = readable_facts(read_facts(self.connection, place))
+            if before is not None:
+                self.tally.add(before, -1)
+            self.tally.add(facts)
         self.connection.execute(
             "UPDATE head SET facts = ?, agent = ?, parent = ?, due_at_ms = ?, asking = ?,"
             " left_open = ? WHERE num = ?",
@@ -224,6 +232,7 @@ class Batch:
         self.known.owners.clear()
         self._log = []
         self.dirty.clear()
+        self.tally.drop()
 
     def settle(self) -> None:
         """After COMMIT: keep only what is running in memory."""

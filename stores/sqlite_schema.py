@@ -4,19 +4,24 @@
 with the number of sessions. ``live`` is the small, hot table of sessions somebody owns. ``head`` has
 every session and is written when one is created, parked or over. ``seg`` holds packed rows. ``post``
 has people's decisions, each kept after a row has taken it, so that a question is decided once; ``warning`` has
-alerts, each until somebody was told of it.
+alerts, each until somebody was told of it. ``tally`` sums up what groups and tenants consumed.
 """
 
 import os
 import sqlite3
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
 from .base import StoreUnusable
+from .sqlite_tally import sum_up
 
 APPLICATION_ID = 0x556B656D  # "Ukem"
-SCHEMA_VERSION = 4
+SCHEMA_VERSION = 5
 SEQ_BITS = 32  # a segment's key is its session's number and its first seq, in one integer
+
+Step = str | Callable[[sqlite3.Connection], None]
+"""A statement, or what takes more than one."""
 
 _VERSION_1 = (
     """CREATE TABLE owner(
@@ -72,8 +77,24 @@ _VERSION_4 = (
         sid TEXT NOT NULL, at_ms INTEGER NOT NULL, body TEXT NOT NULL)""",
 )
 
-MIGRATIONS = {0: _VERSION_1, 1: _VERSION_2, 2: _VERSION_3, 3: _VERSION_4}
-"""Statements that lead from schema version k to k+1."""
+_VERSION_5: tuple[Step, ...] = (
+    # What the sessions of each group (kind 0) and tenant (1) have consumed, by the facts in ``head``.
+    """CREATE TABLE tally(
+        kind INTEGER NOT NULL, name TEXT NOT NULL, seconds REAL NOT NULL,
+        active_seconds REAL NOT NULL, steps INTEGER NOT NULL, model_calls INTEGER NOT NULL,
+        tool_calls INTEGER NOT NULL, tokens INTEGER NOT NULL, cost_usd REAL NOT NULL,
+        retries INTEGER NOT NULL, corrections INTEGER NOT NULL, PRIMARY KEY (kind, name)) WITHOUT ROWID""",
+    sum_up,
+)
+
+MIGRATIONS: dict[int, tuple[Step, ...]] = {
+    0: _VERSION_1,
+    1: _VERSION_2,
+    2: _VERSION_3,
+    3: _VERSION_4,
+    4: _VERSION_5,
+}
+"""What leads from schema version k to k+1."""
 
 
 def check_file(path: Path) -> None:
@@ -147,8 +168,11 @@ def migrate(connection: sqlite3.Connection) -> None:
             # Read again under the lock: another process may have been faster.
             version = _number(connection, "user_version")
             if version < SCHEMA_VERSION:
-                for statement in MIGRATIONS[version]:
-                    connection.execute(statement)
+                for step in MIGRATIONS[version]:
+                    if isinstance(step, str):
+                        connection.execute(step)
+                    else:
+                        step(connection)
                 connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
                 connection.execute(f"PRAGMA user_version = {version + 1}")
             connection.execute("COMMIT")

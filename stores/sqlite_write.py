@@ -218,6 +218,7 @@ def _create(batch: Batch, write: Create) -> Written:
 
 
 def _insert_head(batch: Batch, session_id: str, facts: Facts) -> int:
+    batch.tally.add(facts)
     inserted = batch.connection.execute(
         "INSERT INTO head(sid, status, epoch, seq, counter, oldest, last,"
         " agent, parent, due_at_ms, facts) VALUES (?, 'running', 1, 1, 0, 0, 0, ?, ?, ?, ?)",

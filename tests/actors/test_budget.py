@@ -8,7 +8,6 @@ import pytest
 from ukemi import Budget, UsageError
 from ukemi.actors.accounts import Book
 from ukemi.actors.budget import LIMITS, Account, Refusal, Reservation, budget_from
-from ukemi.stores.base import Facts
 from ukemi.stores.records import Spent
 
 
@@ -134,8 +133,8 @@ def test_what_a_session_consumed_survives_as_a_record() -> None:
 def test_a_restart_counts_each_session_once_above_it() -> None:
     """The row said 3 when the group was summed up, the journal says 5: two more."""
     book = Book({"g": budget_from({"steps": 10})}, {})
-    book.sum_up(Facts(agent="a", group="g", spent=Spent(steps=3)))
-    book.sum_up(Facts(agent="a", group="other", spent=Spent(steps=100)))
+    assert book.shares == [("group", "g")]
+    book.sum_up("group", "g", Spent(steps=3))
     opened = book.open("s", Budget(), group="g", own=Spent(steps=5), counted=Spent(steps=3))
     assert opened.left("steps") == 5
     book.close("s")

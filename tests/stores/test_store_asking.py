@@ -135,7 +135,7 @@ async def test_a_file_of_version_2_is_migrated(tmp_path: Path) -> None:
     await store.close()
     with closing(sqlite3.connect(store.path)) as connection, connection:
         for statement in (
-            *("DROP TABLE warning", "DROP INDEX head_left_open"),
+            *("DROP TABLE tally", "DROP TABLE warning", "DROP INDEX head_left_open"),
             "ALTER TABLE head DROP COLUMN left_open",
             *("DROP INDEX head_asking", "DROP INDEX head_untold"),
             *("ALTER TABLE head DROP COLUMN asking", "PRAGMA user_version = 2"),

@@ -315,7 +315,7 @@ async def test_a_file_of_version_1_is_migrated_with_all_it_has(tmp_path: Path) -
     await store.close()
     with closing(sqlite3.connect(store.path)) as connection, connection:
         for statement in (
-            *("DROP TABLE warning", "DROP INDEX head_left_open"),
+            *("DROP TABLE tally", "DROP TABLE warning", "DROP INDEX head_left_open"),
             "ALTER TABLE head DROP COLUMN left_open",
             *("DROP TABLE post", "DROP INDEX head_asking", "DROP INDEX head_untold"),
             *("ALTER TABLE head DROP COLUMN asking", "PRAGMA user_version = 1"),

@@ -24,7 +24,7 @@ from ukemi.stores.base import (
     Written,
 )
 from ukemi.stores.memory import MemoryStore
-from ukemi.stores.records import SessionStatus
+from ukemi.stores.records import SessionStatus, Spent
 from ukemi.stores.sqlite import SqliteStore
 
 SESSIONS = ("s-1", "s-2", "s-3")
@@ -73,7 +73,12 @@ class Believed:
         kind, session_id, owner, number = op
         epoch, seq, counter = self.at.get(session_id, (1, 1, 0))
         facts = Facts(
-            agent=owner, parent="p" if session_id == "s-2" else None, due_at_ms=number or None
+            agent=owner,
+            parent="p" if session_id == "s-2" else None,
+            due_at_ms=number or None,
+            group=None if session_id == "s-1" else "g",
+            tenant="t" if session_id == "s-2" else None,
+            spent=Spent(seconds=0.1 * number, steps=seq, tokens=number, cost_usd=0.01 * epoch),
         )
         match kind:
             case "create":
@@ -133,6 +138,8 @@ async def answers(store: Store) -> list[object]:
     for status in (None, frozenset({"running"}), frozenset({"parked", "completed"})):
         for query in (HeadQuery(), HeadQuery(parent="p"), HeadQuery(due_before_ms=3)):
             found.append(await store.heads(structs.replace(query, status=status)))
+    for name in ("g", "t", "nobody"):
+        found += [await store.spent(group=name), await store.spent(tenant=name)]
     found += [await store.owners(), sorted(await store.orphans(15, frozenset({"b"}), 9))]
     for session_id in SESSIONS:
         for upto in (None, 0, 1, 2, 5):

@@ -23,6 +23,7 @@ from ukemi.stores.base import (
     Written,
 )
 from ukemi.stores.memory import MemoryStore
+from ukemi.stores.records import Spent
 from ukemi.stores.sqlite import SqliteStore
 
 When = Literal["before", "after"]
@@ -120,6 +121,9 @@ class FaultyStore:
 
     async def warnings(self, query: WarningQuery) -> list[Warn]:
         return await self.store.warnings(query)
+
+    async def spent(self, *, group: str | None = None, tenant: str | None = None) -> Spent:
+        return await self.store.spent(group=group, tenant=tenant)
 
     async def blob(self, digest: str) -> bytes:
         return await self.store.blob(digest)
