@@ -23,13 +23,16 @@ _OWNED = """ LEFT JOIN owner o ON o.id = l.owner LEFT JOIN log f ON f.id = l.fac
 _ONE = f"{_HEAD} FROM head h LEFT JOIN live l ON l.num = h.num{_OWNED} WHERE h.sid = ?"
 # CROSS JOIN: SQLite shall start from the few live rows, never from all heads.
 _LIVE = f"{_HEAD} FROM live l CROSS JOIN head h ON h.num = l.num{_OWNED} WHERE l.num < ?"
-# A session's parent is that of its creation, so few of the live rows need be looked at.
-_LIVE_BELOW = f"""{_HEAD} FROM head h INDEXED BY head_parent CROSS JOIN live l ON l.num = h.num{_OWNED}
-    WHERE l.num < ? AND h.parent = ?"""
+# A session's parent is that of its creation, so those below one are found together, in any status.
+_BELOW = f"""{_HEAD} FROM head h INDEXED BY head_parent LEFT JOIN live l ON l.num = h.num{_OWNED}
+    WHERE h.num < ? AND h.parent = ? ORDER BY h.num"""
 # The left join with no row there is keeps the columns of both lists the same.
 _REST = f"""{_HEAD} FROM head h INDEXED BY % LEFT JOIN live l ON l.num = 0{_OWNED}
     WHERE h.num < ? AND NOT EXISTS (SELECT 1 FROM live WHERE live.num = h.num)"""
 
+
+Listing = tuple[str, Sequence[object]]
+"""A statement that lists heads but for its direction and number, and its values behind the first."""
 
 _MAY_ASK: frozenset[SessionStatus] = frozenset({"running", "parked"})
 _BY_ASKING = {"any": "head_asking", "untold": "head_untold"}
@@ -94,7 +97,13 @@ def read_heads(connection: sqlite3.Connection, query: HeadQuery) -> list[Head]:
     wanted = query.status or frozenset(get_args(SessionStatus))
     if query.asking is not None:
         wanted &= _MAY_ASK  # for the others the whole index would be read, and nothing found
-    sources = [_pages(connection, query, status, below) for status in sorted(wanted)]
+    # Asked for each session that is taken up again, so it is one statement.
+    listings = (
+        [(_BELOW, [query.parent])]
+        if query.parent is not None
+        else [_listing(query, status) for status in sorted(wanted)]
+    )
+    sources = [_pages(connection, query, listing, below) for listing in listings]
     rows = heapq.merge(*sources, key=_num, reverse=True)
     heads = (_head(connection, row, make_place(row[1:15])) for row in rows)
     return list(islice((head for head in heads if matches(head, query)), query.limit))
@@ -106,9 +115,9 @@ def _num(row: Sequence[Any]) -> int:
 
 
 def _pages(
-    connection: sqlite3.Connection, query: HeadQuery, status: str, below: int
+    connection: sqlite3.Connection, query: HeadQuery, listing: Listing, below: int
 ) -> Iterable[Sequence[Any]]:
-    sql, values = _listing(query, status)
+    sql, values = listing
     size = min(max(query.limit, 1), CHUNK_ROWS)
     while True:
         rows = connection.execute(f"{sql} DESC LIMIT ?", (below, *values, size)).fetchall()
@@ -118,21 +127,17 @@ def _pages(
         below = _num(rows[-1])
 
 
-def _listing(query: HeadQuery, status: str) -> tuple[str, list[object]]:
+def _listing(query: HeadQuery, status: str) -> Listing:
     """Return the statement for one status. Facts of running sessions are compared after reading."""
-    if status == "running" and query.parent is not None:
-        return f"{_LIVE_BELOW} ORDER BY l.num", [query.parent]
     if status == "running":
         return f"{_LIVE} ORDER BY l.num", []
-    # Named, since SQLite has no statistics to tell that few sessions have a parent or a due time.
+    # Named, since SQLite has no statistics to tell that few sessions have a due time.
     index = "head_due" if query.due_before_ms is not None else "head_status"
-    index = "head_parent" if query.parent is not None else index
     index = "head_left_open" if query.left_open else index
     index = index if query.asking is None else _BY_ASKING[query.asking]
     sql, values = f"{_REST.replace('%', index)} AND h.status = ?", list[object]([status])
-    for column, value in (("agent", query.agent), ("parent", query.parent)):
-        if value is not None:
-            sql, values = f"{sql} AND h.{column} = ?", [*values, value]
+    if query.agent is not None:
+        sql, values = f"{sql} AND h.agent = ?", [*values, query.agent]
     if query.due_before_ms is not None:
         sql += " AND h.due_at_ms IS NOT NULL AND h.due_at_ms < ?"
         values.append(query.due_before_ms)
