@@ -127,6 +127,11 @@ def shown(row: Row | None, metric: Metric) -> str:
     return "cut off" if row.cut_off_s is not None else "-"
 
 
+def counted(x: int, unit: str) -> str:
+    """Return a number with its unit, a plural."""
+    return f"{x:,} {unit.removesuffix('s') if x == 1 else unit}"
+
+
 def times(found: Sequence[float]) -> str:
     """Return ratios as their median and range."""
     if not found:

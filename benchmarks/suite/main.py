@@ -18,7 +18,7 @@ import msgspec
 from ..cells import machine
 from ..peers.environment import build
 from .figures import Results
-from .plan import LIMITS, OURS_MODULE, SCALES, UKEMI, WORKLOADS, Bodies, Entry, Scale, plan
+from .plan import LIMITS, OURS, OURS_MODULE, SCALES, WORKLOADS, Bodies, Entry, Scale, plan
 from .report import Report, head
 from .run import CELL_S_MAX, CellFailed, CutOff, Row, run, run_cell
 from .tables import all_tables
@@ -58,7 +58,7 @@ def chosen(entries: Sequence[Entry], only: Sequence[str], rounds: int | None) ->
     found = [entry for entry in entries if not only or entry.workload in only]
     if rounds is None:
         return found
-    ours = (UKEMI, *LIMITS)
+    ours = (*OURS, *LIMITS)
     return [
         entry._replace(rounds=rounds if entry.contender in ours else min(rounds, entry.rounds))
         for entry in found
@@ -162,5 +162,5 @@ def main() -> None:
         f"\nwritten to {path}; python -m benchmarks report {path} puts it into the docs",
         file=sys.stderr,
     )
-    if any(row.failed is not None and row.contender in (UKEMI, *LIMITS) for row in report.rows):
+    if any(row.failed is not None and row.contender in (*OURS, *LIMITS) for row in report.rows):
         raise SystemExit("a cell of ours or of a limit failed; see above")

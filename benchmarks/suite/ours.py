@@ -22,6 +22,7 @@ from ukemi import (
 )
 from ukemi.models import Reply, ScriptedModel, call
 from ukemi.stores import Durability, SqliteStore
+from ukemi.supervisor import tune_gc
 
 from ..cells import Meter, cell_main, rss_bytes
 from . import limits
@@ -151,8 +152,16 @@ def length(folder: str, steps: int, sessions: int) -> dict[str, float]:
     return {**figures, "load_ms": anyio.run(load)}
 
 
-def wait(folder: str, sessions: int, turns: int, seconds: float) -> dict[str, float]:
-    """B3: each session waits for its model, time after time, with a read in between."""
+def wait(
+    folder: str, sessions: int, turns: int, seconds: float, tuned: bool = False
+) -> dict[str, float]:
+    """B3: each session waits for its model, time after time, with a read in between.
+
+    Args:
+        tuned: with `tune_gc`, as a program with many sessions is advised to.
+    """
+    if tuned:
+        tune_gc()
 
     async def measure() -> dict[str, float]:
         waiting = agent("look", turns - 1, delay_s=seconds)

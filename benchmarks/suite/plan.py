@@ -10,10 +10,12 @@ Scale = Literal["quick", "standard", "full"]
 Given = Mapping[str, object]
 
 UKEMI, AIOSQLITE, SQLITE3 = "Ukemi", "aiosqlite", "sqlite3"
+UKEMI_TUNED = "Ukemi, tune_gc()"
 AIOSQLITE_ROWS = "aiosqlite, 256 rows a statement"
 ANYIO, STAMINA, EMPTY = "bare anyio", "stamina", "empty runtime"
 LANGGRAPH, DBOS, OPENAI = "LangGraph", "DBOS", "OpenAI Agents SDK"
 PYDANTIC, AUTOGEN = "Pydantic AI on DBOS", "AutoGen core"
+OURS = (UKEMI, UKEMI_TUNED)
 LIMITS = (AIOSQLITE, AIOSQLITE_ROWS, SQLITE3, ANYIO, STAMINA, EMPTY)
 PEERS = (LANGGRAPH, DBOS, OPENAI, PYDANTIC, AUTOGEN)
 
@@ -231,6 +233,8 @@ def _b3(scale: Scaled, bodies: Bodies) -> Iterator[Entry]:
             (ANYIO, LIMITS_MODULE, {"cell": "wait_anyio"}),
             (AIOSQLITE, LIMITS_MODULE, {"cell": "wait_aiosqlite", "sizes": [bodies.read]}),
         ]
+        if sessions == scale.b3[len(scale.b3) // 2]:
+            contenders.append((UKEMI_TUNED, OURS_MODULE, {"cell": "wait", "tuned": True}))
         for contender, module, own in contenders:
             given = {**own, **shared}
             yield Entry("b3", "wait", sessions, contender, module, given, units, rounds)

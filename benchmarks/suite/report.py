@@ -15,7 +15,7 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
-from .figures import Results, middle
+from .figures import Results, counted, middle
 from .plan import WORKLOADS
 from .plot import bars, lines
 from .run import Row
@@ -87,7 +87,7 @@ def _groups(part: Results, key: str, unit: str) -> dict[str, dict[str, float]]:
     for row in part.rows:
         value = middle(row, key)
         if value:
-            groups.setdefault(f"{row.x:,} {unit}", {})[row.contender] = value
+            groups.setdefault(counted(row.x, unit), {})[row.contender] = value
     return groups
 
 

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 
 from ..cells import table
-from .figures import Metric, Results, ratios, shown, times
-from .plan import LIMITS, UKEMI, WORKLOADS
+from .figures import Metric, Results, counted, ratios, shown, times
+from .plan import LIMITS, OURS, UKEMI, WORKLOADS
 from .run import last_line
 from .verdict import verdicts
 
@@ -65,7 +65,8 @@ SIZES = {
 
 
 def _point(workload: str, variant: str, x: int) -> str:
-    return f"{variant}, {x:,} {SIZES[workload]}" if variant else f"{x:,} {SIZES[workload]}"
+    size = counted(x, SIZES[workload])
+    return f"{variant}, {size}" if variant else size
 
 
 def pivot(results: Results, workload: str, metric: Metric) -> str:
@@ -125,7 +126,7 @@ def verdict_table(results: Results) -> str:
 def failures(results: Results) -> list[str]:
     """Return what failed, a line each; ours and the limits' first."""
     failed = [row for row in results.rows if row.failed is not None]
-    failed.sort(key=lambda row: row.contender not in (UKEMI, *LIMITS))
+    failed.sort(key=lambda row: row.contender not in (*OURS, *LIMITS))
     return [
         f"{row.workload} {row.variant} {row.x:,}, {row.contender}: {last_line(row.failed or '')}"
         for row in failed

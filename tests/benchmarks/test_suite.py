@@ -14,7 +14,7 @@ from benchmarks.suite import run as running
 from benchmarks.suite.figures import Metric, Results, ratios, shown, times
 from benchmarks.suite.kill import GoingOn
 from benchmarks.suite.main import chosen
-from benchmarks.suite.plan import LIMITS, PEERS, SCALES, UKEMI, WORKLOADS, Bodies, Entry, plan
+from benchmarks.suite.plan import LIMITS, OURS, PEERS, SCALES, UKEMI, WORKLOADS, Bodies, Entry, plan
 from benchmarks.suite.plot import bars, decades, lines
 from benchmarks.suite.report import PAGE, Report, filled, write
 from benchmarks.suite.run import CellFailed, CutOff, Row
@@ -125,7 +125,7 @@ def test_rounds_are_five_for_ours_and_three_for_peers() -> None:
     assert {(entry.workload, entry.rounds) for entry in fewer} == {("b1", 2), ("b5", 2)}
     more = chosen(entries, [], 9)
     assert {entry.rounds for entry in more if entry.contender in PEERS} == {3}
-    assert {entry.rounds for entry in more if entry.contender in (UKEMI, *LIMITS)} == {9}
+    assert {entry.rounds for entry in more if entry.contender in (*OURS, *LIMITS)} == {9}
 
 
 def test_every_target_is_judged_by_the_standard_run() -> None:
