@@ -15,6 +15,10 @@ from msgspec import Struct
 _PROC = Path("/proc")
 _UNKNOWN = "-"
 
+GONE_MAX = 1_000
+_gone: set[str] = set()
+"""Names whose process was found gone: none comes back, and a thousand sessions may be of the same one."""
+
 
 class Owner(Struct, frozen=True):
     """What an owner's name says: ``host/boot/namespace/pid/start/nonce``.
@@ -54,6 +58,17 @@ def owner_id() -> str:
 
 def owner_is_dead(owner: str) -> bool:
     """Tell whether the process that made this name is certainly gone; False when unknown."""
+    if owner in _gone:
+        return True
+    dead = _is_gone(owner)
+    if dead:
+        if len(_gone) >= GONE_MAX:
+            _gone.clear()
+        _gone.add(owner)
+    return dead
+
+
+def _is_gone(owner: str) -> bool:
     parsed = parse_owner(owner)
     here = this_machine()
     if parsed is None or not comparable(parsed, here):

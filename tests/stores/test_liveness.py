@@ -7,6 +7,7 @@ import sys
 
 import pytest
 
+from ukemi.stores import liveness
 from ukemi.stores.liveness import (
     Machine,
     Owner,
@@ -113,3 +114,23 @@ def test_really_killed_process_is_dead(collected: bool) -> None:
             os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
         assert owner_is_dead(name)
     assert owner_is_dead(name)
+
+
+@PROC
+def test_the_dead_are_looked_up_once_and_the_living_each_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A thousand sessions that one process has left behind ask about the same owner."""
+    looked: list[str] = []
+    is_gone = liveness._is_gone  # pyright: ignore[reportPrivateUsage]
+    monkeypatch.setattr(liveness, "_is_gone", lambda name: looked.append(name) or is_gone(name))  # type: ignore[func-returns-value]
+    monkeypatch.setattr(liveness, "_gone", set[str]())
+    monkeypatch.setattr(liveness, "GONE_MAX", 2)
+    dead = [named(os.getpid(), f"{start}") for start in (-1, -2, -3)]
+    assert all(owner_is_dead(name) for name in (*dead[:2], *dead[:2], *dead[:2]))
+    assert looked == dead[:2]
+    assert owner_is_dead(dead[2])  # no more are kept than that
+    assert owner_is_dead(dead[0]) and looked == [*dead, dead[0]]
+    living = owner_id()
+    assert not owner_is_dead(living) and not owner_is_dead(living)
+    assert looked[4:] == [living, living]
