@@ -32,12 +32,14 @@ class ActiveTime:
         self._timer: Timer | None = None
         self._limited = account.limits("active_seconds")
 
-    def enter(self) -> None:
-        """A body begins."""
+    def enter(self, now: float | None = None) -> None:
+        """A body begins; ``now`` where the clock has just been read."""
+        if now is None:
+            now = self._clock.now()
         if self._running:
-            self._book()
+            self._book(now)
         else:
-            self._booked_at = self._clock.now()
+            self._booked_at = now
         self._running += 1
         if self._limited:
             self._arm()
@@ -45,17 +47,16 @@ class ActiveTime:
 
     def leave(self) -> None:
         """A body has ended."""
-        self._book()
+        self._book(self._clock.now())
         self._running -= 1
         if self._limited:
             self._arm()
             self._check()
 
-    def _book(self) -> None:
-        now = self._clock.now()
-        if self._running:
-            passed_s = max(0.0, now - self._booked_at) * self._running
-            self._account.add(ACTIVE_SECONDS, passed_s)
+    def _book(self, now: float) -> None:
+        passed_s = now - self._booked_at
+        if self._running and passed_s > 0.0:
+            self._account.add(ACTIVE_SECONDS, passed_s * self._running)
         self._booked_at = now
 
     def _arm(self) -> None:
@@ -74,6 +75,6 @@ class ActiveTime:
         return spent
 
     def _due(self) -> None:
-        self._book()
+        self._book(self._clock.now())
         if not self._check():
             self._arm()  # a group's time was given back, or the clock is a hair early

@@ -1,12 +1,12 @@
 """A session asks its model: budget first, one whole answer or none, every attempt booked."""
 
-from functools import partial
+from functools import cached_property, partial
 from typing import assert_never
 
 import msgspec
 
 from ..stores.records import Answered, Noted, Usage
-from ..supervisor.breaker import verdict_of
+from ..supervisor.breaker import Wait, verdict_of
 from ..supervisor.decide import (
     Conclude,
     Correct,
@@ -27,7 +27,7 @@ from .events import (
     ModelSuperseded,
     RetryScheduled,
 )
-from .gate import Entered, Held, enter, held_since
+from .gate import Entered, Held, enter_later, enter_now, held_since
 from .handover.dossier import Trouble, alert_of, over_budget
 from .handover.wording import cleaned, refusal_of, refused_request, retried
 from .metering import Meter
@@ -38,6 +38,7 @@ from .replies import checked
 from .session import Session
 from .state import CONCLUDE, MODEL
 from .text import exact
+from .upstreams import Full
 from .work import CutOff, Superseded, Work, pause
 
 
@@ -50,7 +51,7 @@ class Asking:
         model = session.installed.model
         self._name = exact(str(getattr(model, "name", type(model).__name__)))
         self._meter = Meter(session.account, model)
-        self._pruner = Pruner(session, work, self._meter, self._name)
+        self._context_limited = getattr(model, "context_tokens", None) is not None
         self._streamed = False
         self._leaving = False  # the next step goes on from what is stored
         self._waiting = False
@@ -58,26 +59,34 @@ class Asking:
         self._asked_at = 0.0
         self._held_s = 0.0
 
+    @cached_property
+    def _pruner(self) -> Pruner:
+        return Pruner(self._session, self._work, self._meter, self._name)
+
     async def ask(self) -> Trouble | None:
         """Get the model's next message; the trouble it is, where there is none."""
         session = self._session
-        too_large = self._pruner.ahead()
-        if too_large is not None:
-            return await self._pruner.prune(too_large)
+        if self._context_limited:
+            too_large = self._pruner.ahead()
+            if too_large is not None:
+                return await self._pruner.prune(too_large)
         self._tell_soft_limits()
         self._leaving = False
         self._held_s = 0.0
-        waited = session.state.waits.get(MODEL)
+        waited = session.state.waits.get(MODEL) if session.state.waits else None
         started = session.services.clock.now() - (waited.elapsed_s if waited else 0.0)
         attempt = waited.number + 1 if waited else 1
         last: Failure | None = None
         while True:
-            asked_at = session.services.clock.now()
-            ticket = await self._enter(attempt, started, last)
-            self._held_s += held_since(asked_at, session.services.clock.now())
-            if ticket is None or isinstance(ticket, Trouble):
-                return ticket
-            started += ticket.waited_s
+            ticket = enter_now(session, self._name, repeat=attempt > 1)
+            if isinstance(ticket, Wait | Full):
+                asked_at = session.services.clock.now()
+                entered = await self._enter_later(ticket, attempt, started, last)
+                self._held_s += held_since(asked_at, session.services.clock.now())
+                if entered is None or isinstance(entered, Trouble):
+                    return entered
+                ticket = entered
+                started += ticket.waited_s
             with ticket:
                 answer = await self._attempt(attempt, ticket)
             match answer:
@@ -98,16 +107,17 @@ class Asking:
                 case _:
                     return answer
 
-    async def _enter(
-        self, attempt: int, started: float, last: Failure | None
+    async def _enter_later(
+        self, answer: Wait | Full, attempt: int, started: float, last: Failure | None
     ) -> Entered | Trouble | None:
         """Wait until the model may be asked; None if the session was cut off meanwhile."""
         session = self._session
         policy = session.services.policies.of(session.installed.name)
-        entered = await enter(
+        entered = await enter_later(
             session,
             self._work,
             self._name,
+            answer,
             subject=f"model {self._name}",
             repeat=attempt > 1,
             since=started,
@@ -127,6 +137,8 @@ class Asking:
 
     def _tell_soft_limits(self) -> None:
         session = self._session
+        if not session.account.is_capped:
+            return
         share = session.services.policies.current.budget.soft_share
         for limit in session.account.crossed(share):
             session.emit(
@@ -241,7 +253,7 @@ class Asking:
                 at_ms=session.now_ms(),
                 n=n,
                 text=answered.text,
-                calls=tuple(call.name for call in answered.calls),
+                calls=tuple([call.name for call in answered.calls]),
             )
         )
 

@@ -1,5 +1,6 @@
 """One attempt of a call: booked, its intent made durable, its body run within its limits."""
 
+from collections.abc import Awaitable
 from functools import partial
 
 import msgspec
@@ -15,9 +16,11 @@ from .ledger import CallId
 from .outcome import Outcome
 from .rollback.snapshots import Looking
 from .session import Session
-from .tooling.context import CallContext, calling
+from .tooling.context import CallContext, current, running
 from .tooling.threads import LateOutcome
 from .work import Superseded, Work
+
+INFINITE = float("inf")
 
 
 class Attempt:
@@ -25,7 +28,7 @@ class Attempt:
 
     __slots__ = ("_began", "_call", "began_at", "directory", "entered")
 
-    def __init__(self, began_at: float, call: CallId, began: set[CallId]) -> None:
+    def __init__(self, began_at: float, call: CallId, began: dict[CallId, None]) -> None:
         self.began_at = began_at
         self.entered = False
         self.directory: str | None = None
@@ -34,7 +37,7 @@ class Attempt:
 
     def enter(self) -> None:
         self.entered = True
-        self._began.add(self._call)
+        self._began[self._call] = None
 
 
 class Tries(Struct):
@@ -81,26 +84,27 @@ class Attempting:
         return None
 
     async def intend(self, call: Prepared, tries: Tries) -> None:
-        """Make the intent durable; a read needs none, repeating it does no harm."""
+        """Make a write's intent durable; a read needs none, repeating it does no harm."""
         session = self._session
-        if call.tool.marks.effect == "write":
-            intent = Intended(
-                call.n,
-                call.index,
-                call.tool.name,
-                call.digest,
-                tries.attempt,
-                call.key,
-                tries.doubtful,
-                tries.looks[-1].root if tries.looks else "",
-            )
-            session.intended.add(call.id)
-            # An attempt before this one has begun; this one has not. What that one may have done is
-            # in the intent.
-            session.began.discard(call.id)
-            await session.journal.append(intent, session.booked()).wait()
-        if not session.owned:
-            await session.ensure_owned()
+        intent = Intended(
+            call.n,
+            call.index,
+            call.tool.name,
+            call.digest,
+            tries.attempt,
+            call.key,
+            tries.doubtful,
+            tries.looks[-1].root if tries.looks else "",
+        )
+        session.intended[call.id] = None
+        # An attempt before this one has begun; this one has not. What that one may have done is
+        # in the intent.
+        session.began.pop(call.id, None)
+        await session.journal.append(intent, session.booked()).wait()
+
+    def tell_start(self, call: Prepared, tries: Tries) -> None:
+        """Tell whoever looks on that the body is about to run."""
+        session = self._session
         session.emit(
             CallStarted(
                 session_id=session.id,
@@ -117,25 +121,24 @@ class Attempting:
         session = self._session
         limit_s = call.tool.marks.timeout_s
         context = self._context(call, attempt, now, limit_s)
-        token = subsessions.set(partial(self._subsession, call))
+        token = running.set(context)
         try:
-            with calling(context):
-                return await self._work.run(
-                    partial(self._body, call, now), what=f"tool {call.tool.name}", limit_s=limit_s
-                )
+            return await self._work.run(
+                partial(self._body, call, now), what=f"tool {call.tool.name}", limit_s=limit_s
+            )
         except Superseded as over:
             late = LateOutcome(call.tool.name, now.began_at, over.value, over.error, context)
             session.services.late(late)
             raise
         finally:
-            subsessions.reset(token)
+            running.reset(token)
 
-    async def _body(self, call: Prepared, now: Attempt) -> object:
-        session = self._session
-        return await call.tool.call(
+    def _body(self, call: Prepared, now: Attempt) -> Awaitable[object]:
+        session, tool = self._session, call.tool
+        return tool.begin(
             call.arguments,
             key=call.key,
-            secrets=session.installed.toolbox.secrets_for(call.tool),
+            secrets=session.installed.toolbox.secrets_for(tool) if tool.marks.secrets else None,
             threads=session.services.threads,
             on_start=now.enter,
         )
@@ -144,7 +147,8 @@ class Attempting:
         self, call: Prepared, attempt: int, now: Attempt, limit_s: float | None
     ) -> CallContext:
         session = self._session
-        left_s = session.account.left("seconds")
+        account = session.account
+        left_s = account.left("seconds") if account.is_capped else INFINITE
         deadline = now.began_at + (left_s if limit_s is None else min(limit_s, left_s))
         return CallContext(
             session_id=session.id,
@@ -153,13 +157,16 @@ class Attempting:
             call=(call.n, call.index),
             attempt=attempt,
             key=call.key,
-            deadline=None if deadline == float("inf") else deadline,
+            deadline=None if deadline == INFINITE else deadline,
             working_directory=now.directory or session.facts.working_directory,
         )
 
-    async def _subsession(
-        self, call: Prepared, agent: str, task: str, budget: Budget | None
-    ) -> Outcome:
-        """Run a sub-session named after this call, so that a repeat finds the same one."""
-        child = f"{self._session.id}.{call.n}.{call.index}"
+    def offer_subsessions(self) -> None:
+        """Let bodies that run in this task, and in those it starts, hand work to sub-sessions."""
+        subsessions.set(self._subsession)
+
+    async def _subsession(self, agent: str, task: str, budget: Budget | None) -> Outcome:
+        """Run a sub-session named after the call that runs, so that a repeat finds the same one."""
+        n, index = current().call
+        child = f"{self._session.id}.{n}.{index}"
         return await self._session.services.subsession(self._session.id, child, agent, task, budget)

@@ -7,6 +7,7 @@ interleave with another, so a limit holds under any concurrency.
 import math
 from collections.abc import Iterable, Mapping
 
+import msgspec
 from msgspec import Struct
 
 from ..stores.records import Spent
@@ -33,6 +34,8 @@ LIMIT_MAX = 10**15
 INDEX: Mapping[str, int] = {name: index for index, name in enumerate(LIMITS)}
 SECONDS, ACTIVE_SECONDS, STEPS, MODEL_CALLS, TOOL_CALLS, TOKENS, COST_USD, RETRIES, _ = range(9)
 """Places of the limits, for the step path: there a name is not looked up again each time."""
+
+NOTHING = Spent()
 
 Amounts = tuple[tuple[int, float], ...]
 """What to set aside, by place."""
@@ -127,11 +130,13 @@ class Account:
     """
 
     __slots__ = (
+        "_alone",
         "budget",
         "capped",
         "caps",
         "chain",
         "held",
+        "is_capped",
         "name",
         "own",
         "soft_told",
@@ -157,7 +162,10 @@ class Account:
             self,
             *unique(above for parent in parents for above in parent.chain),
         )
-        self.own = list(_values(own or Spent()))
+        self._alone = len(self.chain) == 1
+        self.is_capped = any(account.capped for account in self.chain)
+        # Counted things are whole numbers, as their records have them.
+        self.own: list[float] = list(msgspec.structs.astuple(own or NOTHING))
         self.used = list(self.own)
         self.held = [0.0] * len(LIMITS)
         self.soft_told: set[str] = set()
@@ -183,7 +191,11 @@ class Account:
             cap = account.caps[index]
             if cap is not None and account.used[index] + account.held[index] + 1 > cap + 1e-9:
                 return Refusal(LIMITS[index], account.name, account.used[index], cap)
-        self.add(index, 1)
+        if self._alone:
+            self.own[index] += 1
+            self.used[index] += 1
+        else:
+            self.add(index, 1)
         return None
 
     def refusal(self, amounts: Amounts) -> Refusal | None:
@@ -218,6 +230,9 @@ class Account:
     def add(self, index: int, amount: float) -> None:
         """Book one kind of consumption, by place."""
         self.own[index] += amount
+        if self._alone:
+            self.used[index] += amount
+            return
         for account in self.chain:
             if index >= _TIMES_END or account is self or account.sums_time:
                 account.used[index] += amount

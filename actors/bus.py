@@ -69,12 +69,13 @@ class Subscriber:
 class Channel:
     """The events of one session."""
 
-    __slots__ = ("_closed", "_recent", "_subscribers")
+    __slots__ = ("_closed", "_ended", "_recent", "_subscribers")
 
     def __init__(self) -> None:
-        self._recent: deque[Event] | None = None
+        self._recent: list[Event] | None = None  # a deque would take its whole kilobyte at once
         self._subscribers: list[Subscriber] = []
         self._closed = False
+        self._ended = False
 
     @property
     def watched(self) -> bool:
@@ -84,12 +85,17 @@ class Channel:
     def emit(self, event: Event) -> None:
         """Give an event to everybody who listens, and to the log."""
         recent = self._recent
-        if recent is None or type(recent[-1]) in ENDS:
-            recent = self._recent = deque(maxlen=RECENT_MAX)
+        if recent is None or self._ended:
+            recent = self._recent = []
         recent.append(event)
-        for subscriber in self._subscribers:
-            subscriber.put(event)
-        log_event(event)
+        if len(recent) > 2 * RECENT_MAX:
+            del recent[:-RECENT_MAX]
+        self._ended = type(event) in ENDS
+        if self._subscribers:
+            for subscriber in self._subscribers:
+                subscriber.put(event)
+        if structlog.is_configured() or _plain.isEnabledFor(_LEVELS[event.level]):
+            log_event(event)
 
     def close(self) -> None:
         """No more events will come: the session is driven elsewhere, or the runtime is gone."""
@@ -100,7 +106,7 @@ class Channel:
     async def events(self) -> AsyncGenerator[Event, None]:
         """Yield recent events, then those that come, up to the session's end."""
         subscriber = Subscriber()
-        for recent in self._recent or ():
+        for recent in (self._recent or [])[-RECENT_MAX:]:
             subscriber.put(recent)
         if self._closed:
             subscriber.close()

@@ -36,9 +36,14 @@ class Calling:
         self._approving = approving
         self._requests: list[Requested] = []
         self._preparing = Preparing(session)
+        self._work = work
         self._executing = Executing(session, work)
         self._trouble: Trouble | None = None
         self._doing: Asked | None = None
+
+    def begin(self) -> None:
+        """A life begins, in this task."""
+        self._executing.begin()
 
     @property
     def doing(self) -> str:
@@ -63,14 +68,19 @@ class Calling:
             first = turn.answered.calls[step.index]
             arguments = self._session.services.mask(first.arguments)
             return over_budget(refusal, f"begin a step: {first.name}", arguments)
-        waves = self._waves(turn, step.index)
-        wave = self._missing(turn, waves[0])
+        if turn.missing == 1 == len(turn.results):
+            waves = ((step.index,),)
+            wave: Sequence[int] = waves[0]
+        else:
+            waves = self._waves(turn, step.index)
+            wave = self._missing(turn, waves[0])
         if len(wave) == 1:
             await self._one(turn, wave[0])
         else:
-            async with anyio.create_task_group() as group:
-                for index in wave:
-                    group.start_soon(self._one, turn, index)
+            with self._work.side_by_side():
+                async with anyio.create_task_group() as group:
+                    for index in wave:
+                        group.start_soon(self._one, turn, index)
         if self._requests:
             await self._ask(turn, waves)
         trouble, self._trouble = self._trouble, None
@@ -108,17 +118,17 @@ class Calling:
             return None
         session.stepped_n = turn.answered.n
         state = session.state
-        known = (*state.ledger.open, *state.waits, *state.approvals.calls)
-        if any(turn.results) or any(n == turn.answered.n for n, _ in known):
+        if turn.missing < len(turn.results):
             return None  # begun, and booked, in an earlier life
+        if state.ledger.open or state.waits or state.approvals.calls:
+            known = (*state.ledger.open, *state.waits, *state.approvals.calls)
+            if any(n == turn.answered.n for n, _ in known):
+                return None
         return session.account.take(STEPS)
 
-    def _waves(self, turn: Turn, first: int) -> list[list[int]]:
+    def _waves(self, turn: Turn, first: int) -> Sequence[Sequence[int]]:
         """Return the calls that run side by side with the first, and then those after them."""
-        calls = turn.answered.calls
-        if len(calls) == 1:
-            return [[first]]
-        waves = self._session.installed.toolbox.waves(calls)
+        waves = self._session.installed.toolbox.waves(turn.answered.calls)
         return waves[next(at for at, wave in enumerate(waves) if first in wave) :]
 
     def _missing(self, turn: Turn, wave: Iterable[int]) -> list[int]:
@@ -130,7 +140,7 @@ class Calling:
             if turn.results[index] is None and not approvals.is_open((n, index))
         ]
 
-    async def _ask(self, turn: Turn, waves: Sequence[list[int]]) -> None:
+    async def _ask(self, turn: Turn, waves: Sequence[Sequence[int]]) -> None:
         """Ask people, in one go, about all calls of a message that need it.
 
         Also about those whose turn has not come: whoever decides sees them together.
@@ -171,8 +181,8 @@ class Calling:
         ended = await self._executing.execute(prepared)
         if isinstance(ended, Ended):
             return ended
-        self._session.began.discard(call)
-        self._session.intended.discard(call)
+        self._session.began.pop(call, None)
+        self._session.intended.pop(call, None)
         return None
 
     async def run_again(self, step: RunAgain) -> Trouble | None:
@@ -187,8 +197,8 @@ class Calling:
         if ended is None:
             return None
         late = late_of(call, ended)
-        session.began.discard(call)
-        session.intended.discard(call)
+        session.began.pop(call, None)
+        session.intended.pop(call, None)
         self._tell(call, entry.tool, ended)
         noted = Noted(
             session.journal.take_n(),
@@ -202,8 +212,8 @@ class Calling:
         """Store a result: the tool message, the ledger's result and the checkpoint in one."""
         session = self._session
         n = turn.answered.n
-        session.began.discard((n, index))
-        session.intended.discard((n, index))
+        session.began.pop((n, index), None)
+        session.intended.pop((n, index), None)
         result = Resulted(
             n,
             index,

@@ -49,15 +49,20 @@ class Turn:
     @property
     def counter(self) -> int:
         """The checkpoint after the last of its results so far."""
+        if len(self.results) == 1 and self.results[0] is not None:
+            return self.results[0].counter
         return max((result.counter for result in self.results if result is not None), default=0)
 
-    def messages(self) -> Iterator[ToolMessage]:
+    def messages(self) -> list[ToolMessage]:
         """The results in the order of the calls."""
+        found: list[ToolMessage] = []
         for call, result in zip(self.answered.calls, self.results, strict=True):
             if result is not None:
-                error = result.state != "succeeded"
-                mark = REPLAYED.get(result.by, "") if result.replayed else ""
-                yield ToolMessage(call.id, call.name, mark + result.content, error)
+                content = result.content
+                if result.replayed:
+                    content = REPLAYED.get(result.by, "") + content
+                found.append(ToolMessage(call.id, call.name, content, result.state != "succeeded"))
+        return found
 
 
 class Conversation(Sequence[Message]):
@@ -120,7 +125,7 @@ class Conversation(Sequence[Message]):
         if self.open:
             self._held.append(turn)
         else:
-            unseen = self._take_back(answered.n)
+            unseen = self._take_back(answered.n) if self._said else ()
             self._append_answer(turn)
             self._held += unseen
         if turn.missing:
@@ -150,16 +155,23 @@ class Conversation(Sequence[Message]):
 
     def turn(self, n: int) -> Turn | None:
         """Return the open turn of this number."""
-        return next((turn for turn in self.open if turn.answered.n == n), None)
+        for turn in self.open:
+            if turn.answered.n == n:
+                return turn
+        return None
 
-    def result(self, result: Resulted) -> bool:
-        """Take the result of a call; False where it has one already or nobody asked for it."""
+    def result(self, result: Resulted) -> Turn | None:
+        """Take the result of a call; None where it has one already or nobody asked for it.
+
+        Returns:
+            The turn that it belongs to, which may be closed by that.
+        """
         turn = self.turn(result.n)
         if turn is None or not turn.put(result):
-            return False
+            return None
         while self.open and not self.open[0].missing:
             self._close(self.open.pop(0))
-        return True
+        return turn
 
     # ------------------------------------------------------------ going back
 
@@ -269,11 +281,14 @@ class Conversation(Sequence[Message]):
 
     def _close(self, turn: Turn) -> None:
         """All results are there: put them behind their message, then what had to wait."""
+        view = self._view
         for message in turn.messages():
-            self._append(message, len(message.content))
-        self._view.counters.append(turn.counter)
-        self._view.ends.append(len(self._view.messages))
-        self._release()
+            view.messages.append(message)
+            self.tokens += len(message.content) * TOKENS_PER_CHAR
+        view.counters.append(turn.counter)
+        view.ends.append(len(view.messages))
+        if self._held:
+            self._release()
 
     def _release(self) -> None:
         """Add what had to wait, up to the next message that has calls without results."""
@@ -297,9 +312,10 @@ class Conversation(Sequence[Message]):
             AssistantMessage(answered.text, answered.calls, answered.raw, answered.raw_format),
             chars,
         )
-        if answered.usage.tokens:
+        tokens = answered.usage.tokens
+        if tokens:
             # The provider has counted everything up to here.
-            self.tokens = float(answered.usage.tokens)
+            self.tokens = float(tokens)
 
     def _append(self, message: Message, chars: int) -> None:
         self._view.messages.append(message)

@@ -332,7 +332,7 @@ def key_of(session_id: str, n: int, index: int, edited: str = "") -> str:
 
 def traits_of(tool: AnyTool) -> Traits:
     """Return the marks that decisions need."""
-    return Traits(safe_to_retry=tool.marks.safe_to_retry, accepts_key=tool.marks.accepts_key)
+    return tool.traits
 
 
 def marks_told(marks: Marks) -> tuple[str, ...]:
@@ -363,7 +363,7 @@ def declared(tool: AnyTool, value: object) -> Failure | None:
     A tool's own ``success`` has the first word. What nobody recognises is no failure of ours: the
     model gets it as it is.
     """
-    if judged(tool.name, tool.marks, value):
+    if tool.marks.success is not None and judged(tool.name, tool.marks, value):
         return None
     failure = declared_failure(value)
     if failure is None or failure.error_class is ErrorClass.UNKNOWN:

@@ -1,11 +1,11 @@
 """A body runs: the intent before it, its attempts, and how it ended."""
 
-from functools import partial
+from functools import cached_property, partial
 
 import msgspec
 from msgspec import Struct
 
-from ..supervisor.breaker import verdict_of
+from ..supervisor.breaker import Wait, verdict_of
 from ..supervisor.decide import Conclude, Directive, HandOver, History, Retry, decide
 from ..supervisor.errors import ErrorClass
 from ..supervisor.failure import Failure
@@ -26,17 +26,18 @@ from .ends import (
     spent,
 )
 from .events import RetryScheduled
-from .gate import Entered, Held, enter, held_since
+from .gate import Entered, Held, enter_later, enter_now, held_since
 from .handover.dossier import Trouble
 from .handover.wording import cleaned, clipped, not_started, retried
 from .ledger import PROBE
 from .parking import parks
 from .probing import Absent, Found, Probing, Unclear
-from .rollback.snapshots import Taking
+from .rollback.snapshots import Taking, is_looked_at
 from .session import Session
 from .staging.staged import StagedCall
 from .staging.staging import Staging
 from .tooling.results import render_result
+from .upstreams import Full
 from .work import CutOff, Superseded, TimedOut, Work, contained, pause
 
 TIMED_OUT = "TimedOut"
@@ -52,10 +53,23 @@ class Executing:
     def __init__(self, session: Session, work: Work) -> None:
         self._session = session
         self._work = work
-        self._probing = Probing(session, work)
         self._attempting = Attempting(session, work)
-        self._taking = Taking(session)
-        self._staging = Staging(session, work)
+
+    @cached_property
+    def _probing(self) -> Probing:
+        return Probing(self._session, self._work)
+
+    @cached_property
+    def _taking(self) -> Taking:
+        return Taking(self._session)
+
+    @cached_property
+    def _staging(self) -> Staging:
+        return Staging(self._session, self._work)
+
+    def begin(self) -> None:
+        """A life begins, in this task."""
+        self._attempting.offer_subsessions()
 
     async def execute(self, call: Prepared) -> Ended | Waiting:
         """Run a call to its end, over as many attempts as the policy gives it.
@@ -80,16 +94,25 @@ class Executing:
             ended = await self._probe_first(call, tries)
             if ended is not None:
                 return ended
+        plain = not call.tool.marks.staged and not is_looked_at(self._session, call.tool)
+        upstream = call.tool.marks.upstream
         while True:
-            asked_at = clock.now()
-            ticket = await self._enter(call, tries)
-            tries.held_s += held_since(asked_at, clock.now())
-            if isinstance(ticket, Ended):
-                return ticket
-            tries.first_at += ticket.waited_s
+            ticket = enter_now(self._session, upstream, repeat=tries.attempt > 1)
+            if upstream is not None and isinstance(ticket, Wait | Full):
+                asked_at = clock.now()
+                entered = await self._enter_later(call, tries, upstream, ticket)
+                tries.held_s += held_since(asked_at, clock.now())
+                if isinstance(entered, Ended):
+                    return entered
+                ticket = entered
+                tries.first_at += ticket.waited_s
+            assert not isinstance(ticket, Wait | Full)
             now = Attempt(clock.now(), call.id, self._session.began)
             with ticket:
-                result = await self._attempt(call, tries, now, ticket)
+                result: Ended | Failure | None = self._refused(call, tries)
+                if result is None:
+                    attempt = self._run if plain else self._watched
+                    result = await attempt(call, tries, now, ticket)
             if isinstance(result, Ended):
                 return result
             tries.failure = result
@@ -98,13 +121,16 @@ class Executing:
                 return waited
             tries.attempt += 1
 
-    async def _enter(self, call: Prepared, tries: Tries) -> Entered | Ended:
+    async def _enter_later(
+        self, call: Prepared, tries: Tries, upstream: str, answer: Wait | Full
+    ) -> Entered | Ended:
         """Wait until the call's upstream may be asked, or end the call."""
         policy = self._policy(call)
-        entered = await enter(
+        entered = await enter_later(
             self._session,
             self._work,
-            call.tool.marks.upstream,
+            upstream,
+            answer,
             subject=call.tool.name,
             repeat=tries.attempt > 1,
             since=tries.first_at,
@@ -135,16 +161,19 @@ class Executing:
         attempts = tries.attempt - 1 or 1
         return self._end_failed(call, failure, directive, tries, attempts, ran=ran)
 
-    async def _attempt(
+    def _refused(self, call: Prepared, tries: Tries) -> Ended | None:
+        """Book an attempt; the end of the call where the budget does not reach for it."""
+        refusal = self._attempting.book(again=tries.attempt != call.attempt or call.elapsed_s > 0)
+        if refusal is None:
+            return None
+        shown = self._session.services.mask(call.text)
+        doubt = self._doubt(call, tries) if tries.doubtful else None
+        return spent(refusal, call.step, shown, call.digest, doubt=doubt)
+
+    async def _watched(
         self, call: Prepared, tries: Tries, now: Attempt, ticket: Entered
     ) -> Ended | Failure:
-        """Make one attempt: how the call ended, or the failure to decide on."""
-        session = self._session
-        refusal = self._attempting.book(again=tries.attempt != call.attempt or call.elapsed_s > 0)
-        if refusal is not None:
-            shown = session.services.mask(call.text)
-            doubt = self._doubt(call, tries) if tries.doubtful else None
-            return spent(refusal, call.step, shown, call.digest, doubt=doubt)
+        """Make one attempt whose changes are staged, or looked at; see `_run`."""
         run = partial(self._run, call, tries, now, ticket)
         if call.tool.marks.staged:
             try:
@@ -164,15 +193,19 @@ class Executing:
         self, call: Prepared, tries: Tries, now: Attempt, ticket: Entered
     ) -> Ended | Failure:
         """Run the body behind its intent: how the call ended, or the failure to decide on."""
-        session = self._session
-        await self._attempting.intend(call, tries)
-        now.began_at = session.services.clock.now()
-        session.active.enter()
+        session, clock = self._session, self._session.services.clock
+        if call.tool.marks.effect == "write":
+            await self._attempting.intend(call, tries)
+        if not session.owned:
+            await session.ensure_owned()
+        self._attempting.tell_start(call, tries)
+        now.began_at = clock.now()
+        session.active.enter(now.began_at)
         try:
             value = await self._attempting.run(call, tries.attempt, now)
             failed = declared(call.tool, value)
             # What cannot be rendered or judged is a fault of the tool, and no reason to run it again.
-            elapsed_s = session.services.clock.now() - now.began_at
+            elapsed_s = clock.now() - now.began_at
             ended = failed or self._succeeded(call, value, tries.attempt, elapsed_s)
         except CutOff:
             return self._cut_off(call, tries, now)
@@ -232,12 +265,16 @@ class Executing:
     # ------------------------------------------------------------ how it ended
 
     def _succeeded(self, call: Prepared, value: object, attempts: int, elapsed_s: float) -> Ended:
-        mask = self._session.services.mask
-        what = f"result of {call.tool.name}"
-        rendered = contained(what, partial(render_result, value, mask=mask))
+        mask, tool = self._session.services.mask, call.tool
+        if type(value) is str:  # then no code of a user's runs to make text of it
+            rendered = render_result(value, mask=mask)
+        else:
+            what = f"result of {tool.name}"
+            rendered = contained(what, partial(render_result, value, mask=mask))
         # A tool that ran to its end and says that it failed is no fault of anything: the model
         # gets its words, marked as an error, and goes on.
-        declared_failed = judged(call.tool.name, call.tool.marks, value) is False
+        success = tool.marks.success
+        declared_failed = success is not None and judged(tool.name, tool.marks, value) is False
         blob = rendered.blob
         return Ended(
             content=rendered.content,

@@ -4,7 +4,7 @@ from typing import Self
 
 from msgspec import Struct
 
-from ..supervisor.breaker import Verdict
+from ..supervisor.breaker import Verdict, Wait
 from .events import UpstreamHeld
 from .session import Session
 from .upstreams import Full, Ticket
@@ -35,6 +35,17 @@ class NoTicket:
 
 Entered = Ticket | NoTicket
 
+_NO_TICKET = NoTicket()
+
+
+def enter_now(session: Session, upstream: str | None, *, repeat: bool) -> Entered | Wait | Full:
+    """Return the ticket of a call that may go out now, as nearly every call may; else the wait."""
+    if upstream is None:
+        return _NO_TICKET
+    services = session.services
+    # A slot that holds a function is taken for a method by that checker, and by no other.
+    return services.upstreams.enter(upstream, session, services.roll(), repeat=repeat)  # pyright: ignore[reportArgumentType]
+
 
 async def enter(
     session: Session,
@@ -46,18 +57,42 @@ async def enter(
     since: float,
     time_budget_s: float | None,
 ) -> Entered | Held | None:
-    """Return once a call may go out; None if the session was cut off meanwhile.
+    """Return once a call may go out; see `enter_now` and `enter_later`."""
+    answer = enter_now(session, upstream, repeat=repeat)
+    if isinstance(answer, Ticket | NoTicket):
+        return answer
+    assert upstream is not None  # there was something to wait for
+    return await enter_later(
+        session,
+        work,
+        upstream,
+        answer,
+        subject=subject,
+        repeat=repeat,
+        since=since,
+        time_budget_s=time_budget_s,
+    )
+
+
+async def enter_later(
+    session: Session,
+    work: Work,
+    upstream: str,
+    answer: Ticket | Wait | Full,
+    *,
+    subject: str,
+    repeat: bool,
+    since: float,
+    time_budget_s: float | None,
+) -> Entered | Held | None:
+    """Return once a call may go out that had to wait; None if the session was cut off meanwhile.
 
     Args:
+        answer: what `enter_now` told it to wait for.
         since: when the call's first attempt was made, or would have been.
         time_budget_s: no wait goes past this many seconds after that.
     """
-    if upstream is None:
-        return NoTicket()
     services = session.services
-    answer = services.upstreams.enter(upstream, session, services.roll(), repeat=repeat)
-    if isinstance(answer, Ticket):
-        return answer
     waited_s, placed = 0.0, False
     with services.upstreams.holding(upstream):
         while not isinstance(answer, Ticket):
@@ -78,7 +113,12 @@ async def enter(
                     return None
                 placed, place = answer.placed, None
             answer = services.upstreams.enter(
-                upstream, session, services.roll(), repeat=repeat, placed=placed, place=place
+                upstream,
+                session,  # pyright: ignore[reportArgumentType]
+                services.roll(),
+                repeat=repeat,
+                placed=placed,
+                place=place,
             )
     answer.waited_s = waited_s
     return answer

@@ -134,14 +134,18 @@ class Journal:
             TypeError, UnicodeEncodeError, OverflowError: it cannot be stored; nothing has changed.
         """
         # What cannot be stored must fail here, before anybody believes that it happened.
-        self._encoded += [encode_entry(entry) for entry in entries]
+        if len(entries) == 1:
+            self._encoded.append(encode_entry(entries[0]))
+        else:
+            self._encoded += [encode_entry(entry) for entry in entries]
         self._waiting += entries
         self._blobs += blobs
         self._status = status
         self._facts = facts or self._facts
         self._taken += taken
+        apply = self._state.apply
         for entry in entries:
-            self._state.apply(entry)
+            apply(entry)
         if self._next is None:
             self._next = Acknowledgement(self._checkpoint.future)
         acknowledgement = self._next
@@ -249,6 +253,6 @@ class Journal:
 def _counter_after(entries: Sequence[JournalEntry], before: int) -> int:
     """The checkpoint counter once these entries are stored."""
     for entry in entries:
-        if isinstance(entry, Resulted) and entry.counter > before:
+        if type(entry) is Resulted and entry.counter > before:
             before = entry.counter
     return before

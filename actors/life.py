@@ -5,7 +5,7 @@ supervisor, another process. It ends normally at every outcome; a fault in here,
 fails, ends it abnormally, and the supervisor decides.
 """
 
-from functools import partial
+from functools import cached_property, partial
 from typing import assert_never
 
 import msgspec
@@ -59,11 +59,22 @@ class Life:
         self._approving = Approving(session, self._work)
         self._calling = Calling(session, self._work, self._approving)
         self._planning = Planning(session)
-        self._unwinder = Unwinder(session)
-        self._rolling = Rolling(session, self._calling.settle_open)
-        self._auditing = Auditing(session, self._work)
         self._cut_answers = 0
         self._deadline: Timer | None = None
+
+    # What few steps need is made when one does: a session that waits for its model holds none of it.
+
+    @cached_property
+    def _unwinder(self) -> Unwinder:
+        return Unwinder(self._session)
+
+    @cached_property
+    def _rolling(self) -> Rolling:
+        return Rolling(self._session, self._calling.settle_open)
+
+    @cached_property
+    def _auditing(self) -> Auditing:
+        return Auditing(self._session, self._work)
 
     async def run(self, ctx: Context[object]) -> None:
         """Live; returns once the session has reached an outcome."""
@@ -72,17 +83,11 @@ class Life:
         if session.cut is not None:
             self._work.cut_off(session.cut)
         session.start_clock()
+        self._calling.begin()
         self._arm_deadline()
         try:
-            outcome = None
-            while outcome is None:
-                outcome = await self._step()
-            if isinstance(outcome, WaitUntil | AwaitDecision):
-                await park(session, outcome.due_at_ms)
-            else:
-                outcome = await self._unwinder.before_end(outcome)
-                await session.end(outcome).wait()
-                session.announce(outcome)
+            with self._work:
+                await self._live()
         except Fenced as error:
             # Another process drives the session now; nothing of it may happen here any more.
             session.lose(error)
@@ -93,6 +98,19 @@ class Life:
             if session.work is self._work:
                 session.work = None
                 session.stop_clock()
+
+    async def _live(self) -> None:
+        """Take steps until one says how the session ends, or what it waits for, and see to that."""
+        session = self._session
+        outcome = None
+        while outcome is None:
+            outcome = await self._step()
+        if isinstance(outcome, WaitUntil | AwaitDecision):
+            await park(session, outcome.due_at_ms)
+            return
+        outcome = await self._unwinder.before_end(outcome)
+        await session.end(outcome).wait()
+        session.announce(outcome)
 
     async def settle(self, why: str) -> None:
         """Answer every open call without running anything."""

@@ -13,6 +13,8 @@ OUTPUT_TOKENS_MAX = 4096
 
 _FIRST: Amounts = ((MODEL_CALLS, 1),)
 _AGAIN: Amounts = ((MODEL_CALLS, 1), (RETRIES, 1))
+_TAKEN: Amounts = ()
+"""What is set aside for a request of which nothing but its number is limited: that is booked already."""
 
 
 class Meter:
@@ -33,6 +35,9 @@ class Meter:
     ) -> Reservation | Refusal:
         """Set aside what a request may cost at most."""
         account = self._account
+        if first and not self._metered:
+            # One request is certain to be consumed; what else it costs has no limit.
+            return account.take(MODEL_CALLS) or Reservation(account, _TAKEN)
         amounts = _FIRST if first else _AGAIN
         if self._metered:
             prompt = math.ceil(prompt_tokens)
@@ -49,7 +54,8 @@ class Meter:
         """Book what a request has cost."""
         account = self._account
         if account.release(reserved):
-            account.add(MODEL_CALLS, 1)
+            if reserved.amounts is not _TAKEN:
+                account.add(MODEL_CALLS, 1)
             account.add(TOKENS, max(0, usage.tokens))
             if usage.cost_usd:
                 account.add(COST_USD, usage.cost_usd)

@@ -96,7 +96,7 @@ class Pool:
         self.stirred(session.id)
         parent = self.active.get(session.facts.parent or "")
         if parent is not None:
-            parent.children.add(session.id)
+            parent.children[session.id] = None
 
     # ------------------------------------------------------------ places
 

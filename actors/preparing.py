@@ -41,10 +41,13 @@ class Preparing:
 
     def prepare(self, asked: Asked) -> Prepared | Ended | Requested:
         """Return the call ready to run, its result where it must not, or what a person is asked."""
-        intent = self._session.state.ledger.open.get(asked.id)
+        state = self._session.state
+        if asked.ledgered and not state.ledger.open and not state.waits:
+            return self._fresh(asked)
+        intent = state.ledger.open.get(asked.id)
         if intent is not None and intent.late is not None:
             return came_back(intent, intent.late)
-        wait = self._session.state.waits.get(asked.id)
+        wait = state.waits.get(asked.id)
         if wait is not None and not wait.begun:
             return self._waited(asked, wait)
         if intent is None and asked.ledgered:
@@ -141,8 +144,12 @@ class Preparing:
             arguments = tool.check(call.arguments)
         except InvalidArgument as error:
             return self._refused(asked, error)
+        state = session.state
         named = self._named(tool, call)
-        stopped = self._closed(asked, tool, arguments, named) or gate(session, asked, tool)
+        stopped = None
+        if named or state.closed:
+            stopped = self._closed(asked, tool, arguments, named)
+        stopped = stopped or gate(session, asked, tool)
         if stopped is not None:
             return stopped
         keyed = tool.marks.accepts_key
@@ -152,7 +159,7 @@ class Preparing:
             tool=tool,
             arguments=arguments,
             text=call.arguments,
-            traits=traits_of(tool),
+            traits=tool.traits,
             digest=named,
             key=key_of(session.id, asked.n, asked.index) if keyed else None,
             attempt=1,
@@ -181,7 +188,7 @@ class Preparing:
         if named and self._doubted(asked, tool, named):
             why = "an equal call is in doubt; whether it took effect is not known yet"
             return closed_off(why, IN_DOUBT, named)
-        answer = state.ledger.answers.get(named)
+        answer = state.ledger.answers.get(named) if named else None
         if answer is not None:
             return replayed(answer, named)
         if named and named in state.ledger.abandoned:

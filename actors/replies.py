@@ -53,27 +53,41 @@ def checked(reply: object, model: str) -> ModelReply:
 
 def _is_plain(reply: ModelReply) -> bool:
     """Tell, quickly, that nothing of it needs a second look; most answers are like that."""
-    usage = reply.usage
-    return (
+    if not (
         type(reply.text) is type(reply.finish) is type(reply.raw_format) is str
         and reply.finish in _WHOLE
         and (reply.raw is None or type(reply.raw) is bytes)
-        and type(usage) is Usage
-        and type(usage.input_tokens)
-        is type(usage.output_tokens)
-        is type(usage.cached_tokens)
-        is int
-        and 0 <= min(usage.input_tokens, usage.output_tokens, usage.cached_tokens)
-        and max(usage.input_tokens, usage.output_tokens, usage.cached_tokens) <= TOKENS_MAX
-        and type(usage.cost_usd) is float
-        and 0.0 <= usage.cost_usd < math.inf
-        and not is_hostile(reply.text)
-        and all(
-            type(call) is ToolCall
-            and type(call.id) is type(call.name) is type(call.arguments) is str
-            and not (is_hostile(call.arguments) or is_hostile(call.name) or is_hostile(call.id))
-            for call in reply.calls
-        )
+        and _is_plain_usage(reply.usage)
+    ):
+        return False
+    # One look at all of it: what is hostile is so by itself, whatever stands beside it.
+    text = reply.text
+    for call in reply.calls:
+        if type(call) is not ToolCall:
+            return False
+        name, arguments, wire_id = call.name, call.arguments, call.id
+        if not (type(name) is type(arguments) is type(wire_id) is str):
+            return False
+        text = f"{text}{name}{wire_id}{arguments}"
+    return not is_hostile(text)
+
+
+def _is_plain_usage(usage: Usage) -> bool:
+    if type(usage) is not Usage:
+        return False
+    taken, given, cached, cost = (
+        usage.input_tokens,
+        usage.output_tokens,
+        usage.cached_tokens,
+        usage.cost_usd,
+    )
+    return (
+        type(taken) is type(given) is type(cached) is int
+        and 0 <= taken <= TOKENS_MAX
+        and 0 <= given <= TOKENS_MAX
+        and 0 <= cached <= TOKENS_MAX
+        and type(cost) is float
+        and 0.0 <= cost < math.inf
     )
 
 

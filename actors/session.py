@@ -12,6 +12,7 @@ import msgspec
 
 from ..stores.base import Facts, Fenced, OpenRequest
 from ..stores.records import (
+    Answered,
     Booked,
     Decided,
     Ended,
@@ -41,6 +42,7 @@ from .events import (
 )
 from .handover.dossier import Trouble, hand_over, left_open, notice_of
 from .journal import Acknowledgement, Journal
+from .latch import Latch
 from .ledger import CallId
 from .outcome import Completed, HandedOver, Outcome, Stopped, outcome_to_data
 from .services import Services
@@ -62,6 +64,40 @@ class Session:
     Args:
         facts: what lists show of it; kept up to date at its ends.
     """
+
+    __slots__ = (
+        "_booked_at",
+        "_decision",
+        "_lapses",
+        "account",
+        "active",
+        "began",
+        "channel",
+        "children",
+        "cut",
+        "emit",
+        "ended",
+        "ending",
+        "error",
+        "facts",
+        "final",
+        "id",
+        "installed",
+        "intended",
+        "journal",
+        "lives",
+        "now_ms",
+        "outcome",
+        "parked",
+        "retired",
+        "rollbacks",
+        "rolled",
+        "services",
+        "state",
+        "stepped_n",
+        "undo_unbegun",
+        "work",
+    )
 
     def __init__(
         self,
@@ -86,19 +122,21 @@ class Session:
         self.channel = Channel()
         self.emit: Callable[[Event], None] = self.channel.emit
         """Tell whoever looks on."""
+        self.now_ms: Callable[[], int] = services.clock.wall_ms
         self.active = ActiveTime(account, services.clock, services.timers, self._out_of_active_time)
         self.work: Work | None = None
         self.cut: Cut | None = None
-        self.children: set[str] = set()
+        # Dictionaries for sets: an empty one takes a quarter, and most stay empty.
+        self.children: dict[str, None] = {}
         self.outcome: Outcome | None = None
         self.error: UkemiError | None = None
-        self.ended = anyio.Event()
-        self.retired = anyio.Event()
+        self.ended = Latch()
+        self.retired = Latch()
         self.parked = False
         self.ending = False
-        self.began: set[CallId] = set()
-        self.intended: set[CallId] = set()
-        self.undo_unbegun: set[CallId] = set()
+        self.began: dict[CallId, None] = {}
+        self.intended: dict[CallId, None] = {}
+        self.undo_unbegun: dict[CallId, None] = {}
         """Compensations whose intent was written here and whose body was not entered since."""
         self.final: Outcome | None = None
         self.stepped_n = 0
@@ -136,13 +174,12 @@ class Session:
 
     # ------------------------------------------------------------ telling
 
-    def now_ms(self) -> int:
-        return self.services.clock.wall_ms()
-
     def _stored(self, entries: Sequence[JournalEntry]) -> None:
         at_ms = self.now_ms()
         for entry in entries:
-            if isinstance(entry, Resulted):
+            if type(entry) is Answered:
+                continue  # told when it came
+            if type(entry) is Resulted:
                 self.emit(CheckpointStored(session_id=self.id, at_ms=at_ms, counter=entry.counter))
             elif isinstance(entry, Decided):
                 self.emit(decision_taken(self.id, at_ms, entry))
@@ -193,7 +230,8 @@ class Session:
         """Book the seconds since the last booking."""
         if self._booked_at is not None:
             now = self.services.clock.now()
-            self.account.add(SECONDS, max(0.0, now - self._booked_at))
+            if now > self._booked_at:
+                self.account.add(SECONDS, now - self._booked_at)
             self._booked_at = now
 
     def spent(self) -> Spent:

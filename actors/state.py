@@ -138,6 +138,45 @@ class Rolled(Struct, frozen=True):
 class SessionState:
     """What the journal says, folded. Changed by `apply` alone."""
 
+    __slots__ = (
+        "_changed",
+        "approvals",
+        "assessed",
+        "audits",
+        "closed",
+        "concluding",
+        "conclusions",
+        "conversation",
+        "corrections",
+        "counter",
+        "decided",
+        "fallback",
+        "finish",
+        "ledger",
+        "next_n",
+        "notes",
+        "opened",
+        "outcome",
+        "progress",
+        "prunes",
+        "refusal",
+        "rejected",
+        "restarts",
+        "rolled",
+        "rolling",
+        "session_id",
+        "spent",
+        "spoken",
+        "staging",
+        "status",
+        "stops",
+        "task_counter",
+        "trail",
+        "trouble",
+        "unwound",
+        "waits",
+    )
+
     def __init__(self, session_id: str) -> None:
         self.session_id = session_id
         self.opened: Opened | None = None
@@ -174,7 +213,7 @@ class SessionState:
         self.rolling: RollingBack | None = None
         self.rolled: Rolled | None = None
         self.spoken: list[tuple[int, str]] = []
-        self._changed: set[CallId] = set()
+        self._changed: dict[CallId, None] = {}
 
     @property
     def in_doubt(self) -> dict[CallId, CallEntry]:
@@ -278,7 +317,8 @@ class SessionState:
                 pass  # what followed from it says the rest
 
     def _count(self, n: int) -> None:
-        self.next_n = max(self.next_n, n + 1)
+        if n >= self.next_n:
+            self.next_n = n + 1
 
     def _said(self, entry: Said) -> None:
         self._count(entry.n)
@@ -438,11 +478,12 @@ class SessionState:
 
     def _resulted(self, entry: Resulted) -> None:
         call = (entry.n, entry.index)
-        turn = self.conversation.turn(entry.n)
-        if turn is None or not self.conversation.result(entry):
+        turn = self.conversation.result(entry)
+        if turn is None:
             return
         asked = turn.answered.calls[entry.index]
-        self._count_correction(asked.name, entry)
+        if self.corrections or entry.error_class is not None:
+            self._count_correction(asked.name, entry)
         self.counter = max(self.counter, entry.counter)
         self.spent = entry.spent
         took_effect = self.ledger.resulted(entry, asked)
@@ -450,7 +491,7 @@ class SessionState:
             # What it did to the files is known: that is the state it changed, whatever it says.
             took_effect = any(each.before != each.after for each in entry.windows)
         if took_effect:
-            self._changed.add(call)
+            self._changed[call] = None
         if entry.trouble is not None and self.trouble is None:
             self.trouble = entry.trouble
         if self.waits:
@@ -495,17 +536,18 @@ class SessionState:
         """All calls of a message have their results: one more step on the trail."""
         calls: list[Call] = []
         corrected = False
-        for index, (asked, result) in enumerate(
-            zip(turn.answered.calls, turn.results, strict=True)
-        ):
+        n, changes = turn.answered.n, self._changed
+        for asked, result in zip(turn.answered.calls, turn.results, strict=True):
             assert result is not None  # none is missing
+            state = result.state
             if result.error_class in CORRECTED:
                 corrected = True
-            elif result.state in RAN:
-                changed = (turn.answered.n, index) in self._changed
-                failed = result.state == "failed"
+            elif state in RAN:
+                changed = bool(changes) and (n, result.index) in changes
+                failed = state == "failed"
                 calls.append(Call(asked.name, asked.arguments, result.content, changed, failed))
-        self._changed.clear()
+        if changes:
+            changes.clear()
         self.trail.follow(Repeated(tuple(calls), turn.counter, corrected))
 
     def _late(self, entry: Late) -> None:
@@ -617,6 +659,9 @@ Step = (
 )
 
 
+ASK_MODEL = AskModel()
+
+
 def next_step(state: SessionState) -> Step:
     """Return what a session does next, from its stored state alone."""
     if state.rolling is not None:
@@ -637,12 +682,16 @@ def next_step(state: SessionState) -> Step:
         waiting = _waiting(state, turn) if state.waits else None
         if waiting is not None:
             return waiting
-        n = turn.answered.n
-        index = _runnable(state, turn)
+        answered = turn.answered
+        index = _runnable(state, turn) if state.approvals.calls else turn.results.index(None)
         if index is None:
             return _awaited(state, turn)
-        call = state.approvals.effective((n, index), turn.answered.calls[index])
-        return RunCall(n, index, call, state.ledger.open.get((n, index)), turn.answered.ledger)
+        named = (answered.n, index)
+        call = answered.calls[index]
+        if state.approvals.calls:
+            call = state.approvals.effective(named, call)
+        intent = state.ledger.open.get(named)
+        return RunCall(answered.n, index, call, intent, answered.ledger)
     if state.fallback is not None:
         return FallBack(state.fallback.n, state.fallback.agent, state.fallback.why)
     last = state.conversation.last
@@ -651,7 +700,7 @@ def next_step(state: SessionState) -> Step:
     if isinstance(last, AssistantMessage):
         return Finish(last.text, state.finish)
     wait = state.waits.get(MODEL)
-    return WaitUntil(wait.due_at_ms) if wait is not None and wait.open else AskModel()
+    return WaitUntil(wait.due_at_ms) if wait is not None and wait.open else ASK_MODEL
 
 
 def _spoken_since(state: SessionState, trouble: dict[str, Any]) -> bool:

@@ -80,15 +80,26 @@ class Full:
 class Upstream:
     """One upstream, as all sessions of the runtime see it."""
 
-    __slots__ = ("breaker", "held", "line", "name", "repeats")
+    __slots__ = ("_policies", "_policy", "_seen", "breaker", "held", "line", "name", "repeats")
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, policies: Policies) -> None:
         self.name = name
+        self._policies = policies
+        self._seen = policies.current
+        self._policy = policies.upstream(name)
         self.breaker: Breaker = Closed()
         self.repeats = Window()
         self.held = 0
         self.line: FairLine[Place] | None = None
         """Who may call, where a limit was ever met."""
+
+    @property
+    def policy(self) -> UpstreamPolicy:
+        """What holds for it, looked up anew where the policy was replaced."""
+        if self._seen is not self._policies.current:
+            self._seen = self._policies.current
+            self._policy = self._policies.upstream(self.name)
+        return self._policy
 
 
 class Ticket:
@@ -116,7 +127,8 @@ class Ticket:
         teller: Teller,
         trial: int | None,
         repeat: bool,
-        place: Place | None = None,
+        place: Place | None,
+        now: float,
     ) -> None:
         self._place = place
         self.waited_s = 0.0
@@ -127,7 +139,7 @@ class Ticket:
         self._teller = teller
         self._trial = trial
         self._repeat = repeat
-        self._began_at = shared.now()
+        self._began_at = now
 
     def __enter__(self) -> Self:
         return self
@@ -185,12 +197,17 @@ class Upstreams:
             placed: it has waited for its place in a recovery.
             place: the one it was given, among those that may be under way.
         """
-        upstream = self._of(name)
-        policy = self._policies.upstream(name)
+        upstream = self._upstreams.get(name) or self._of(name)
+        policy, breaker = upstream.policy, upstream.breaker
         if upstream.line is not None or policy.concurrency.calls_max is not None:
             place = self._take_place(upstream, policy.concurrency.calls_max, teller, place)
             if place.given is not None and not place.given.is_set():
                 return Full(place)
+        elif not repeat and type(breaker) is Closed and breaker.recovery is None:
+            # As nearly always: `ask` lets it go, and changes nothing.
+            now = self._clock.now()
+            upstream.repeats = upstream.repeats.add(now, policy.retry_budget.window_s, 1, 0)
+            return Ticket(self, upstream, teller, None, repeat, None, now)
         answer = self._enter(
             upstream, policy, teller, roll, repeat=repeat, placed=placed, place=place
         )
@@ -227,7 +244,7 @@ class Upstreams:
         upstream.repeats = upstream.repeats.add(now, budget.window_s, first, second)
         if before is not after:
             _tell(before, upstream, teller)
-        return Ticket(self, upstream, teller, answer.trial, repeat, place)
+        return Ticket(self, upstream, teller, answer.trial, repeat, place, now)
 
     # ------------------------------------------------------------ places
 
@@ -278,7 +295,7 @@ class Upstreams:
         repeated_at: float | None,
     ) -> None:
         """Take note of how a call ended; ``repeated_at``: when it began, if it was a repeat."""
-        policy = self._policies.upstream(upstream.name)
+        policy = upstream.policy
         before = upstream.breaker
         upstream.breaker = report(
             before, self._clock.now(), verdict, trial, policy.breaker, upstream.held
@@ -286,7 +303,8 @@ class Upstreams:
         if repeated_at is not None and verdict == "up":
             window_s = policy.retry_budget.window_s
             upstream.repeats = upstream.repeats.take_back(repeated_at, window_s, 1)
-        _tell(before, upstream, teller)
+        if type(before) is not type(upstream.breaker):
+            _tell(before, upstream, teller)
 
     @contextmanager
     def holding(self, name: str) -> Generator[None]:
@@ -301,7 +319,7 @@ class Upstreams:
     def _of(self, name: str) -> Upstream:
         upstream = self._upstreams.get(name)
         if upstream is None:
-            upstream = self._upstreams[name] = Upstream(name)
+            upstream = self._upstreams[name] = Upstream(name, self._policies)
         return upstream
 
     def health(self) -> dict[str, UpstreamHealth]:

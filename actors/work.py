@@ -4,16 +4,18 @@ A limit is a timer in the kernel's one heap that cancels the body's own scope; t
 noted when the timer fires, so an error from a body's clean-up cannot hide it.
 """
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Generator
+from contextlib import contextmanager
 from functools import partial
-from typing import TypeVar
+from types import TracebackType
+from typing import Self, TypeVar
 
 import anyio
 from msgspec import Struct
 
 from ..supervisor import Timer, Timers
 from ..supervisor.errors import ToolBug, message_of
-from ..supervisor.loops import close_leaked
+from ..supervisor.loops import ScopeStack, close_leaked, scopes_of_task
 from .budget import Refusal
 
 T = TypeVar("T")
@@ -103,8 +105,62 @@ class _Body:
         self.expired = False
 
 
+class _Standing:
+    """A scope that stays open in one task from body to body: one for each costs more than all else here.
+
+    Entered around each body, it closes only where it was cancelled; then the next body opens another.
+    """
+
+    __slots__ = ("_stack", "busy", "scope")
+
+    def __init__(self) -> None:
+        self._stack: ScopeStack | None = None
+        self.scope: anyio.CancelScope | None = None
+        self.busy = False
+        """A body runs in it, or others run side by side in tasks of their own."""
+
+    def opened(self, make: type[anyio.CancelScope]) -> anyio.CancelScope:
+        """Return the scope, open."""
+        if self.scope is None:
+            self.scope = make()
+            self.scope.__enter__()
+            self._stack = scopes_of_task()
+        return self.scope
+
+    def __enter__(self) -> None:
+        self.busy = True
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> bool:
+        self.busy = False
+        assert self.scope is not None
+        return self.scope.cancel_called and self.close(kind, error, trace)
+
+    def close(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> bool:
+        """Close the scope, as the innermost of the task; tell whether it swallows the error."""
+        scope, self.scope, self._stack = self.scope, None, None
+        return scope is not None and bool(scope.__exit__(kind, error, trace))
+
+    def close_leaked(self, scope: anyio.CancelScope) -> bool:
+        """Close what a body has left open inside of it; see `loops.close_leaked`."""
+        stack = self._stack
+        return (stack is None or stack.cancel_scope is not scope) and close_leaked(scope)
+
+
 class Work:
     """The bodies of one life of a session.
+
+    Inside of its ``with`` block the bodies share a scope, one after the other; those that run in
+    other tasks than the block's must do so `side_by_side`.
 
     Args:
         on_stuck: told the name of a body that did not end within ``GRACE_S`` after being cancelled.
@@ -113,11 +169,38 @@ class Work:
     def __init__(self, timers: Timers, on_stuck: Callable[[str], None]) -> None:
         self._timers = timers
         self._on_stuck = on_stuck
-        self._bodies: set[_Body] = set()
+        self._bodies: list[_Body] = []
         self._graces: dict[_Body, Timer] = {}
         self._scope: type[anyio.CancelScope] | None = None
+        self._standing: _Standing | None = None
         self.cut: Cut | None = None
         self.closed = False
+
+    def __enter__(self) -> Self:
+        self._standing = _Standing()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> bool:
+        standing, self._standing = self._standing, None
+        return standing is not None and standing.close(kind, error, trace)
+
+    @contextmanager
+    def side_by_side(self) -> Generator[None]:
+        """In this block bodies run in other tasks, so that each needs a scope of its own."""
+        standing = self._standing
+        if standing is None:
+            yield
+            return
+        before, standing.busy = standing.busy, True
+        try:
+            yield
+        finally:
+            standing.busy = before
 
     def cut_off(self, cut: Cut) -> None:
         """End all bodies and start no more; the first reason stays."""
@@ -142,17 +225,22 @@ class Work:
         if self._scope is None:
             # The loop's own class: made from anyio's it is looked up, and initialised twice.
             self._scope = type(anyio.CancelScope())
-        body = _Body(what, self._scope())
+        standing = self._standing
+        if standing is not None and not standing.busy:
+            scope = standing.opened(self._scope)
+        else:
+            scope, standing = self._scope(), None
+        body = _Body(what, scope)
         timer = None
         if limit_s is not None:
             timer = self._timers.after(limit_s, partial(self._expire, body))
-        self._bodies.add(body)
+        self._bodies.append(body)
         try:
-            with body.scope:
+            with standing or scope:
                 try:
                     value = await function()
                 finally:
-                    leaked = close_leaked(body.scope)
+                    leaked = (standing.close_leaked if standing else close_leaked)(scope)
                 if self.closed:
                     raise Superseded(value)
                 if leaked:
@@ -184,7 +272,7 @@ class Work:
         raise AssertionError("a scope swallowed a cancellation that nobody asked for")
 
     def _leave(self, body: _Body, timer: Timer | None) -> None:
-        self._bodies.discard(body)
+        self._bodies.remove(body)
         if timer is not None:
             timer.cancel()
         if self._graces:

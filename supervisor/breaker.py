@@ -33,35 +33,44 @@ Verdict = Literal["up", "down", "nothing"]
 
 
 class Window(Struct, frozen=True, gc=False):
-    """Two counts over the last seconds: ``(slot, first, second)``, the newest slot last."""
+    """Two counts over the last seconds, in slots: ``first`` and ``second`` are those of the newest.
 
-    slots: tuple[tuple[int, int, int], ...] = ()
+    ``older`` are the slots before it, as ``(slot, first, second)``: a count costs no new tuple.
+    """
+
+    slot: int = 0
+    first: int = 0
+    second: int = 0
+    older: tuple[tuple[int, int, int], ...] = ()
 
     def add(self, now: float, window_s: float, first: int, second: int) -> "Window":
         """Return the window with more counted, now."""
         slot = int(now / window_s * SLOTS)
-        slots = self.slots
-        if slots and slots[-1][0] >= slot:
-            at, a, b = slots[-1]
-            return Window((*slots[:-1], (at, a + first, b + second)))
-        kept = tuple(each for each in slots if each[0] > slot - SLOTS)
-        return Window((*kept, (slot, first, second)))
+        if slot <= self.slot:
+            return Window(self.slot, self.first + first, self.second + second, self.older)
+        kept = tuple(each for each in self._slots() if each[0] > slot - SLOTS)
+        return Window(slot, first, second, kept)
 
     def take_back(self, at: float, window_s: float, second: int) -> "Window":
         """Return the window with less counted of the second, in the slot of that time."""
         slot = int(at / window_s * SLOTS)
-        slots = ((n, a, b - second if n == slot else b) for n, a, b in self.slots)
-        return Window(tuple(slots))
+        if slot == self.slot:
+            return Window(slot, self.first, self.second - second, self.older)
+        older = ((n, a, b - second if n == slot else b) for n, a, b in self.older)
+        return Window(self.slot, self.first, self.second, tuple(older))
 
     def sums(self, now: float, window_s: float) -> tuple[int, int]:
         """Return both counts."""
         oldest = int(now / window_s * SLOTS) - SLOTS
         first = second = 0
-        for slot, a, b in self.slots:
+        for slot, a, b in self._slots():
             if slot > oldest:
                 first += a
                 second += b
         return first, second
+
+    def _slots(self) -> tuple[tuple[int, int, int], ...]:
+        return (*self.older, (self.slot, self.first, self.second))
 
 
 # ---------------------------------------------------------------- the budget of repeats

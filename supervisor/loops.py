@@ -96,6 +96,23 @@ def current_loop() -> Loop:
     return _AsyncioLoop()
 
 
+class ScopeStack(Protocol):
+    """What anyio keeps of a task's open scopes on asyncio: the innermost."""
+
+    cancel_scope: object
+
+
+def scopes_of_task() -> ScopeStack | None:
+    """Return the current task's scopes on asyncio; None on trio, or should anyio hide them."""
+    backend = sys.modules.get("anyio._backends._asyncio")
+    states = getattr(backend, "_task_states", None)
+    try:
+        task = asyncio.current_task()
+    except RuntimeError:  # no asyncio here
+        return None
+    return states.get(task) if states is not None and task is not None else None
+
+
 def close_leaked(scope: anyio.CancelScope) -> bool:
     """Close scopes that were opened inside of ``scope`` in this task and never closed.
 
@@ -112,11 +129,4 @@ def close_leaked(scope: anyio.CancelScope) -> bool:
 
 def _innermost_scope() -> Any:
     """The current task's innermost scope on asyncio; None on trio, or should anyio hide it."""
-    backend = sys.modules.get("anyio._backends._asyncio")
-    states = getattr(backend, "_task_states", None)
-    try:
-        task = asyncio.current_task()
-    except RuntimeError:  # no asyncio here
-        return None
-    state = states.get(task) if states is not None and task is not None else None
-    return getattr(state, "cancel_scope", None)
+    return getattr(scopes_of_task(), "cancel_scope", None)

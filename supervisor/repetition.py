@@ -23,7 +23,6 @@ import json
 import re
 import unicodedata
 from collections.abc import Iterable
-from functools import lru_cache
 from typing import Any, Literal, TypeGuard
 
 from msgspec import Struct
@@ -44,8 +43,15 @@ AMOUNTS = re.compile(
 """Names of arguments that say how much or how long to look, not where."""
 
 _SHOWN_MAX = 160
+_KEPT_MAX = 256
+"""Characters of arguments whose forms are kept with their step; longer ones are read each time."""
+
+_ODD = re.compile(r"\\|true|false")
 _SPACES = re.compile(r"\s+")
 _EDGES = " \t\"'`\u2018\u2019\u201c\u201d.,;:!?"
+
+_NONE = [0] * PERIOD_MAX
+"""Stands for the counts while no cycle runs; never changed."""
 
 Likeness = Literal["same", "near", "different"]
 
@@ -113,7 +119,7 @@ class Trail:
         origin: counter of the checkpoint where it begins.
     """
 
-    __slots__ = ("_began", "_near", "_recent", "_same", "idle", "idle_since")
+    __slots__ = ("_began", "_near", "_recent", "_running", "_same", "idle", "idle_since")
 
     def __init__(self, origin: int = 0) -> None:
         self.idle = 0
@@ -122,11 +128,8 @@ class Trail:
 
     def break_off(self, counter: int) -> None:
         """Forget the cycles: whatever follows begins at this checkpoint."""
-        self._recent = [Step((), counter)]
-        # For each period: steps in a row that equal the one a period before, and where it began.
-        self._same = [0] * PERIOD_MAX
-        self._near = [0] * PERIOD_MAX
-        self._began = [counter] * PERIOD_MAX
+        self._recent = [_Seen(Step((), counter))]
+        self._end_cycles()
 
     def progress(self, counter: int) -> None:
         """The state has changed, by whatever else there is to tell it."""
@@ -135,33 +138,56 @@ class Trail:
 
     def follow(self, step: Step) -> None:
         """Add the next step."""
-        if any(call.changed for call in step.calls):
-            self.idle, self.idle_since = 0, step.counter
+        for call in step.calls:
+            if call.changed:
+                self.idle, self.idle_since = 0, step.counter
+                break
         else:
             self.idle += 1
         if step.corrected:
             self.break_off(step.counter)
         elif step.calls:
-            self._compare(step)
-            self._recent.append(step)
-            del self._recent[: -PERIOD_MAX - 1]
+            recent, seen = self._recent, _Seen(step)
+            for before in recent:
+                if before.result == seen.result:
+                    self._compare(seen)
+                    break
+            else:  # as nearly always: the results tell already
+                if self._running:
+                    self._end_cycles()
+            recent.append(seen)
+            if len(recent) > PERIOD_MAX + 1:
+                del recent[0]
 
-    def _compare(self, step: Step) -> None:
+    def _end_cycles(self) -> None:
+        # For each period: steps in a row that equal the one a period before, and where it began.
+        # Nothing while no cycle runs, as nearly always.
+        self._same: list[int] = _NONE
+        self._near: list[int] = _NONE
+        self._began: list[int] = _NONE
+        self._running = False
+
+    def _compare(self, seen: "_Seen") -> None:
         recent = self._recent
+        if not self._running:
+            self._same, self._near, self._began = list(_NONE), list(_NONE), list(_NONE)
         for at in range(PERIOD_MAX):
             period = at + 1
-            likeness = alike(recent[-period], step) if period <= len(recent) else "different"
+            likeness = seen.like(recent[-period]) if period <= len(recent) else "different"
             if likeness == "different":
                 self._same[at] = self._near[at] = 0
                 continue
             if not self._near[at]:
                 # The round before this one was the first; in front of it lies one step more.
-                self._began[at] = recent[-min(period + 1, len(recent))].counter
+                self._began[at] = recent[-min(period + 1, len(recent))].step.counter
             self._near[at] += 1
             self._same[at] = self._same[at] + 1 if likeness == "same" else 0
+        self._running = any(self._near)
 
     def loop(self, policy: PlanningPolicy) -> Loop | None:
         """Return the loop the trajectory is in; the shortest where there are several."""
+        if not self._running:
+            return None
         for at in range(PERIOD_MAX):
             if self._same[at] and _reached(self._same[at], at + 1, self._limit(at + 1, policy)):
                 return self._found(at, self._same[at], near=False)
@@ -173,13 +199,13 @@ class Trail:
         return None
 
     def _limit(self, period: int, policy: PlanningPolicy) -> int | None:
-        failing = any(call.failed for step in self._recent[-period:] for call in step.calls)
+        failing = any(call.failed for seen in self._recent[-period:] for call in seen.step.calls)
         limits = (policy.repeats_max, policy.failing_repeats_max if failing else None)
         return min((each for each in limits if each is not None), default=None)
 
     def _found(self, at: int, run: int, *, near: bool) -> Loop:
         period = at + 1
-        last = tuple(self._recent[-period:])
+        last = tuple(seen.step for seen in self._recent[-period:])
         return Loop(last, run // period + 1, near, self._began[at])
 
     def is_idle(self, policy: PlanningPolicy) -> bool:
@@ -192,6 +218,46 @@ def _reached(run: int, period: int, repeats_max: int | None) -> bool:
 
 
 # ---------------------------------------------------------------- likeness
+
+
+class _Seen:
+    """A step of the trail, and the forms of its arguments once they were needed.
+
+    ``result`` is that of its only call; None: it has several, and whoever compares looks at all.
+    """
+
+    __slots__ = ("_forms", "call", "result", "step")
+
+    def __init__(self, step: Step) -> None:
+        self.step = step
+        self.call = step.calls[0] if len(step.calls) == 1 else None
+        self.result = None if self.call is None else self.call.result
+        self._forms: tuple[Any, Any] | None = None
+
+    def like(self, other: "_Seen") -> Likeness:
+        """Compare two steps, as `alike` does."""
+        mine, theirs = self.call, other.call
+        if mine is None or theirs is None:
+            return alike(self.step, other.step)
+        if mine.result != theirs.result or mine.tool != theirs.tool:
+            return "different"
+        if mine.arguments == theirs.arguments:
+            return "same"
+        if len(mine.arguments) > _KEPT_MAX or len(theirs.arguments) > _KEPT_MAX:
+            return _alike(mine, theirs)
+        try:
+            left, right = self._forms or self._read(), other._forms or other._read()
+        except (ValueError, RecursionError):
+            return "different"  # as in `alike_arguments`
+        if left[0] == right[0]:
+            return "same"
+        near = left[1] == right[1] and not (mine.changed or theirs.changed)
+        return "near" if near else "different"
+
+    def _read(self) -> tuple[Any, Any]:
+        assert self.call is not None
+        self._forms = _read_forms(self.call.arguments)
+        return self._forms
 
 
 def alike(one: Step, other: Step) -> Likeness:
@@ -227,10 +293,10 @@ def alike_arguments(one: str, other: str) -> Likeness:
     """Compare the arguments of two calls; the rule is at the top of this file."""
     if one == other:
         return "same"
-    if max(len(one), len(other)) > ARGUMENTS_MAX:
+    if len(one) > ARGUMENTS_MAX or len(other) > ARGUMENTS_MAX:
         return "different"
     try:
-        left, right = _forms(one), _forms(other)
+        left, right = _read_forms(one), _read_forms(other)
     except (ValueError, RecursionError):
         return "different"  # no JSON: its text is all there is, and it differs
     if left[0] == right[0]:
@@ -238,19 +304,24 @@ def alike_arguments(one: str, other: str) -> Likeness:
     return "near" if left[1] == right[1] else "different"
 
 
-def _forms(arguments: str) -> tuple[Any, Any]:
-    """Return the exact and the loose form; each step is compared with the few before it."""
-    return _kept_forms(arguments) if len(arguments) <= _KEPT_MAX else _read_forms(arguments)
-
-
 def _read_forms(arguments: str) -> tuple[Any, Any]:
-    value = json.loads(arguments)
-    return _exact(value), _loose(value)
+    """Return the exact and the loose form."""
+    value = _value_of(arguments)
+    # Plain text has one exact form, and without true and false no value equals another by accident.
+    plain = arguments.isascii() and not _ODD.search(arguments)
+    return value if plain else _exact(value), _loose(value)
 
 
-# Many sessions take turns, each with a few steps to compare: bounded to some ten megabytes.
-_KEPT_MAX = 256
-_kept_forms = lru_cache(maxsize=8192)(_read_forms)
+def _value_of(arguments: str) -> Any:
+    """Read a JSON text; the scanner alone is three times as fast where nothing stands around it."""
+    if arguments[:1] == "{":
+        value, end = _scan(arguments, 0)
+        if end == len(arguments):
+            return value
+    return json.loads(arguments)
+
+
+_scan = json.JSONDecoder().raw_decode
 
 
 def _exact(value: Any) -> Any:
@@ -275,6 +346,8 @@ def _loose(value: Any) -> Any:
     if _is_array(value):
         return [_loose(each) for each in value]
     if isinstance(value, str):
+        if value.isascii():
+            return " ".join(value.lower().split()).strip(_EDGES)
         plain = unicodedata.normalize("NFKC", value).casefold()
         return _SPACES.sub(" ", plain).strip(_EDGES)
     return (value,) if isinstance(value, bool) else value

@@ -11,7 +11,7 @@ from typing import Any, Literal
 import msgspec
 
 from ...stores.records import Requested
-from ...supervisor.danger.danger import Action, Verdict, judge
+from ...supervisor.danger.danger import Action, Verdict, is_plain, judge
 from ...supervisor.danger.policy import DangerPolicy
 from ..closing import CannotTell, resources_of
 from ..ends import Asked, Ended
@@ -30,6 +30,10 @@ DeniedBy = Literal["policy", "person", "expired"]
 def gate(session: Session, asked: Asked, tool: AnyTool) -> Requested | Ended | None:
     """Return the question that a call has to wait for, its result where it is denied, or None."""
     approvals = session.state.approvals
+    if tool.shows_no_risk and not approvals.calls and is_plain(asked.call.arguments):
+        rules = session.services.policies.of(session.installed.name, tool.name).danger.rules
+        if not rules:
+            return None
     known = approvals.calls.get(asked.id)
     if known is not None and known.state in ("denied", "expired"):
         by: DeniedBy = "person" if known.state == "denied" else "expired"

@@ -34,6 +34,14 @@ class Looking(Struct, eq=False):
     problem: str = ""
 
 
+def is_looked_at(session: Session, tool: AnyTool) -> bool:
+    """Whether there is a look around calls of this tool: it may write there, and that is kept."""
+    opened = session.state.opened
+    if not tool.marks.workspace or opened is None or not opened.snapshots:
+        return False
+    return session.services.workspaces.on
+
+
 class Taking:
     """Looks around the calls of one life of a session.
 
@@ -49,15 +57,9 @@ class Taking:
         self._root = ""
         self._uncovered = 0
 
-    def _wants(self, tool: AnyTool) -> bool:
-        opened = self._session.state.opened
-        if not tool.marks.workspace or opened is None or not opened.snapshots:
-            return False
-        return self._session.services.workspaces.on
-
     async def begin(self, call: Prepared) -> Looking | None:
         """Look before an attempt; None where its tool does not write there, or nothing is kept."""
-        if not self._wants(call.tool):
+        if not is_looked_at(self._session, call.tool):
             return None
         looking = Looking(paths_of(call.tool, call.arguments))
         async with self._lock:

@@ -37,10 +37,35 @@ async def run_body(
         TransientError: the body did not start, as in `Threads.run`.
         Exception: whatever the body raises.
     """
+    return await begin_body(
+        function, given, name=name, in_loop=in_loop, threads=threads, on_start=on_start
+    )
+
+
+def begin_body(
+    function: Callable[..., Any],
+    given: Mapping[str, object],
+    *,
+    name: str,
+    in_loop: bool,
+    threads: Threads | None = None,
+    on_start: Callable[[], None] | None = None,
+) -> Awaitable[object]:
+    """Begin what `run_body` does, and return what is left to be awaited; await it at once."""
     if in_loop:
         if on_start is not None:
             on_start()
-        return await function(**given)
+        return cast("Awaitable[object]", function(**given))
+    return _in_thread(function, given, name, threads, on_start)
+
+
+async def _in_thread(
+    function: Callable[..., Any],
+    given: Mapping[str, object],
+    name: str,
+    threads: Threads | None,
+    on_start: Callable[[], None] | None,
+) -> object:
     pool = threads or Threads()
     try:
         result = await pool.run(functools.partial(function, **given), tool=name, on_start=on_start)

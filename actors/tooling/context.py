@@ -33,7 +33,8 @@ class CallContext(Struct, frozen=True, kw_only=True):
     probe: bool = False
 
 
-_current: ContextVar[CallContext] = ContextVar("ukemi_call")
+running: ContextVar[CallContext] = ContextVar("ukemi_call")
+"""The call that runs here; set by whoever runs its body, and by `calling`."""
 
 
 def current() -> CallContext:
@@ -53,7 +54,7 @@ def current() -> CallContext:
 
 def current_or_none() -> CallContext | None:
     """Return the call this code runs for, or None outside of one."""
-    return _current.get(None)
+    return running.get(None)
 
 
 class calling:
@@ -65,8 +66,8 @@ class calling:
         self._context = context
 
     def __enter__(self) -> CallContext:
-        self._token = _current.set(self._context)
+        self._token = running.set(self._context)
         return self._context
 
     def __exit__(self, *exc: object) -> None:
-        _current.reset(self._token)
+        running.reset(self._token)

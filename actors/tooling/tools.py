@@ -3,14 +3,16 @@
 import functools
 import inspect
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Generic, NoReturn, ParamSpec, TypeVar, final, overload
 
 import msgspec
 
+from ...supervisor.danger.danger import shows_no_risk
 from ...supervisor.errors import UsageError
+from ...supervisor.failure import Traits
 from .arguments import canonical_defaults
-from .bodies import is_async, run_body
+from .bodies import begin_body, is_async
 from .companions import Companion
 from .docstring import describe
 from .marks import Declared, Effect, Marks, Staged, Undo, settle
@@ -40,6 +42,8 @@ class Tool(Generic[P, R_co]):
     name: str
     description: str
     marks: Marks
+    traits: Traits
+    shows_no_risk: bool
     parameters: Mapping[str, Any]
     is_async: bool
     compensation: Companion | None
@@ -60,6 +64,7 @@ class Tool(Generic[P, R_co]):
         visible = {key: one for key, one in parameters.items() if key not in hidden}
         described = describe(inspect.getdoc(function), visible)
         read = Parameters(name, visible, described)
+        defaults = _defaults_of(visible)
         # Straight into the dictionary: setting attributes is refused from the first moment on.
         vars(self).update(
             {key: getattr(function, key) for key in _COPIED if hasattr(function, key)},
@@ -67,13 +72,15 @@ class Tool(Generic[P, R_co]):
             name=name,
             description=described.text,
             marks=marks,
+            traits=Traits(safe_to_retry=marks.safe_to_retry, accepts_key=marks.accepts_key),
+            shows_no_risk=shows_no_risk(marks.danger, marks.upstream, visible, defaults),
             parameters=read.schema,
             is_async=is_async(function),
             compensation=_compensation_of(name, marks, parameters),
             probe=_probe_of(name, marks, parameters),
             commit=_staging_of(name, marks, parameters, "commit"),
             abort=_staging_of(name, marks, parameters, "abort"),
-            defaults=_defaults_of(visible),
+            defaults=defaults,
             _read=read,
             _given=given,
             _optional=frozenset(
@@ -146,10 +153,24 @@ class Tool(Generic[P, R_co]):
             TransientError: the body did not start, as in `Threads.run`.
             Exception: whatever the body raises.
         """
+        return await self.begin(
+            arguments, key=key, secrets=secrets, threads=threads, on_start=on_start
+        )
+
+    def begin(
+        self,
+        arguments: Mapping[str, object],
+        *,
+        key: str | None = None,
+        secrets: Mapping[str, str] | None = None,
+        threads: Threads | None = None,
+        on_start: Callable[[], None] | None = None,
+    ) -> Awaitable[object]:
+        """Begin what `call` does, and return what is left to be awaited; await it at once."""
         given = arguments
         if self.marks.accepts_key or self.marks.secrets:
             given = {**arguments, **self._filled(key, secrets or {})}
-        return await run_body(
+        return begin_body(
             self.__wrapped__,
             given,
             name=self.name,

@@ -222,7 +222,7 @@ class Compensating:
 
     async def _intend(self, undo: Undo, ready: _Ready, number: int) -> None:
         session, step = self._session, undo.step
-        session.undo_unbegun.add((step.n, step.index))
+        session.undo_unbegun[step.n, step.index] = None
         await session.journal.append(Undoing(step.n, step.index, number, ready.key)).wait()
         if not session.owned:
             await session.ensure_owned()
@@ -255,7 +255,7 @@ class Compensating:
 
         def enter_body() -> None:
             attempt.entered = True
-            session.undo_unbegun.discard((step.n, step.index))
+            session.undo_unbegun.pop((step.n, step.index), None)
 
         body = partial(
             ready.companion.call,

@@ -11,7 +11,7 @@ that allows, and does fulfil one that asks or denies.
 """
 
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import Any, Literal, cast
 
@@ -53,6 +53,10 @@ _PATH_NAMES = frozenset(
         *("folder", "dir", "paths", "files", "target_path", "notebook_path"),
     )
 )
+_HOST_NAMES = frozenset(("host", "hostname", "domain"))
+_TELLING_NAMES = _PATH_NAMES | _HOST_NAMES
+"""Names of arguments that are looked at, whatever stands in them."""
+
 NAMED = "named"
 """Stands for a category where nothing is at risk but what a rule names."""
 
@@ -119,6 +123,32 @@ def judge(action: Action, policy: DangerPolicy) -> Verdict:
         return Verdict("allow", decisive.risk.category, "", decisive.rule)
     shown = [each.risk for each in judged if each.decision != "allow" and each.risk.words]
     return Verdict(strictest.decision, decisive.risk.category, risk_sentence(shown), decisive.rule)
+
+
+def shows_no_risk(
+    danger: str | None,
+    upstream: str | None,
+    names: Iterable[str],
+    defaults: Mapping[str, object],
+) -> bool:
+    """Tell whether calls of a tool put nothing at risk, so long as `is_plain` holds for their arguments.
+
+    What is said of the tool alone is worked out once, and not for each call. Where rules are given,
+    they may be about any tool: then each call is judged.
+
+    Args:
+        names: of its parameters.
+        defaults: what stands for arguments that are left out, as plain data.
+    """
+    named = {name.lower() for name in names}
+    if danger is not None or upstream is not None or not named.isdisjoint(_TELLING_NAMES):
+        return False
+    return not any(isinstance(each, str) and "://" in each for each in leaves(defaults))
+
+
+def is_plain(arguments: str) -> bool:
+    """Tell whether no text in these arguments, the JSON of an object, holds an address."""
+    return "://" not in arguments and "\\" not in arguments
 
 
 def risk_sentence(risks: Sequence[Risk]) -> str:
@@ -219,7 +249,7 @@ def _hosts(action: Action) -> tuple[Host, ...]:
         for each in leaves(value):
             if isinstance(each, str):
                 found.extend(hosts_in(each))
-                host = host_of(each) if name.lower() in ("host", "hostname", "domain") else None
+                host = host_of(each) if name.lower() in _HOST_NAMES else None
                 found.extend(() if host is None else (host,))
     return tuple(dict.fromkeys(found))
 
