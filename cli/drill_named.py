@@ -159,10 +159,11 @@ def _reply(path: str, at: int, said: object) -> Any:
 
 def _call(path: str, at: int, said: object) -> ToolCall:
     match said:
-        case {"call": str(name), "args": args} if isinstance(args, dict):
-            return call(name, **cast("dict[str, Any]", args))
         case {"call": str(name)}:
-            return call(name)
+            # Of JSON, so its keys are texts.
+            args = cast("dict[str, object]", said).get("args", {})
+            if isinstance(args, dict):
+                return call(name, **cast("dict[str, Any]", args))
         case _:
             pass
     raise UsageError(

@@ -233,11 +233,13 @@ def _passed(failure: Failure, traits: Traits) -> Directive:
     """Nobody is at fault; but whether the call took effect must be known all the same.
 
     Nobody here cancels a model's request and goes on, so it was the other side, and there is no
-    answer to go on with.
+    answer to go on with. A key settles nothing here: this attempt is not repeated, and another call has
+    another key.
     """
     if traits.is_model:
         return HandOver("blocked", "the other side cancelled the model's request; never repeated")
-    return _doubt() if in_doubt(failure, traits) else PassThrough()
+    doubtful = failure.may_have_executed != "no" and not traits.safe_to_retry
+    return _doubt() if doubtful else PassThrough()
 
 
 def _report(reason: Reason, detail: str, policy: ReportPolicy) -> Directive:

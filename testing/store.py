@@ -16,6 +16,7 @@ from ..stores.base import (
     Write,
     Written,
 )
+from ..stores.records import Spent
 from .faults import FaultPlan
 
 
@@ -77,6 +78,9 @@ class FaultyStore:
 
     async def warnings(self, query: WarningQuery) -> list[Warn]:
         return await self.inner.warnings(query)
+
+    async def spent(self, *, group: str | None = None, tenant: str | None = None) -> Spent:
+        return await self.inner.spent(group=group, tenant=tenant)
 
     async def blob(self, digest: str) -> bytes:
         return await self.inner.blob(digest)

@@ -27,6 +27,7 @@ CORRECTION = "corrected-"
 """Begins the ids of calls that the drill makes in the model's place, to correct what it was told."""
 
 _MENDABLE = ("invalid_argument", "context_overflow")
+"""Faults after which the model is asked to call again, as a script cannot."""
 
 
 def replayed_by(model: Model) -> bool:

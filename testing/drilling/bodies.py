@@ -81,13 +81,13 @@ class _Watched:
         try:
             self._begin()
             if self._fault == "hang":
-                self._world.seen.struck += 1
+                self._struck()
                 coro = cast("Coroutine[Any, Any, Any]", body())
                 value = await _left_waiting(coro, self._entered)
             else:
                 value = await body()
             if self._fault == "late":
-                self._world.seen.struck += 1
+                self._struck()
                 await anyio.sleep(self._late_s())
             return self._returned(value)
         except Killed:
@@ -104,7 +104,7 @@ class _Watched:
             if inspect.isawaitable(value):
                 return self._awaited(value)
             if self._fault in ("hang", "late"):
-                self._world.seen.struck += 1
+                self._struck()
                 self._sleep(None if self._fault == "hang" else self._late_s())
             return self._returned(value)
         except Killed:
@@ -138,7 +138,11 @@ class _Watched:
         self._run = world.enter(self._kind, self._tool.name, self._context)
         self._fault = world.due(self._kind, self._run.call)
         if strikes_before(self._fault) and not self._strikes_inside():
-            world.strike(self._fault)
+            world.strike(self._fault, self._run)
+
+    def _struck(self) -> None:
+        self._world.seen.struck += 1
+        self._entered.planned = True
 
     def _strikes_inside(self) -> bool:
         """Whether this fault waits for the body to reach a stub."""
@@ -153,7 +157,7 @@ class _Watched:
         world.live()
         fault = world.due(self._kind, run.call)
         if strikes_after(fault):
-            world.strike(fault)
+            world.strike(fault, run)
         run.how, run.said = "returned", _shown(value)
         if self._kind == "probe":
             run.answer = _probe_answer(value)

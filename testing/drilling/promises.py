@@ -115,6 +115,9 @@ def expected_effects(clean: Seen) -> Expected:
 def judge(case: Case) -> list[Broken]:
     """Return what a run has broken, each once, in the order of the promises."""
     found = {each for check in _CHECKS for each in check(case)}
+    if case.seen.stuck:
+        # What does not end keeps the runtime from ending: that is no fault of its own.
+        found = {each for each in found if each.promise != "runtime"}
     lied = {each.tool for each in found if each.promise == "probe"}
     # What a lie of the probe leads to is no mistake of its own.
     found = {each for each in found if each.promise != "once" or each.tool not in lied}

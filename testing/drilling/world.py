@@ -113,14 +113,16 @@ class World:
             return planned
         return "" if self.seen.struck else planned
 
-    def strike(self, fault: str) -> None:
-        """Raise what a fault raises at this point.
+    def strike(self, fault: str, run: BodyRun | None) -> None:
+        """Raise what a fault raises at this point of a body's run.
 
         Raises:
             Killed: it kills.
             BaseException: its error.
         """
         assert self.cell is not None  # or no fault was due
+        if run is not None:
+            run.planned = True
         if fault in ("kill_before", "kill_after"):
             self.seen.struck += 1
             self.kill()
@@ -157,7 +159,6 @@ class World:
             call=call,
             attempt=context.attempt,
             began_s=self.now(),
-            planned=bool(self.due(kind, call)),
         )
         self.seen.runs.append(run)
         self._open[call.session, call.n, call.index, kind, context.attempt] = run
@@ -189,7 +190,7 @@ class World:
         kind, call = kind_of(context), Call(context.session_id, *context.call)
         fault = self.due(kind, call)
         if strikes_before(fault):
-            self.strike(fault)
+            self.strike(fault, run)
 
     def after(
         self, stub: EffectStub, visit: Visit, context: CallContext | None, change: int
@@ -202,7 +203,7 @@ class World:
             self.seen.changes.append(Change(call, context.tool, kind, change))
         fault = self.due(kind, call)
         if strikes_after(fault):
-            self.strike(fault)
+            self.strike(fault, self._run_of(context))
 
     def _run_of(self, context: CallContext) -> BodyRun | None:
         call = context.call

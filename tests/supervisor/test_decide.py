@@ -189,6 +189,13 @@ CASES = [
         "in_doubt",
     ),
     Case(
+        "so is a keyed one: it is not repeated, and the model's next call has another key",
+        failure(C.CANCELLED),
+        KEYED,
+        HandOver,
+        "in_doubt",
+    ),
+    Case(
         "nobody amends a request that a program makes",
         failure(C.INVALID_ARGUMENT),
         MODEL,
