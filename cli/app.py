@@ -13,11 +13,12 @@ from typing import TextIO
 import anyio
 
 from ..stores.decisions import Decide, Resolve
-from ..supervisor.errors import UkemiError
+from ..supervisor.errors import UkemiError, UsageError
 from . import policy
 from .approvals import Answer, answer, approvals
 from .arguments import args_of, budget_of, call_named, make_parser, result_of, spread_budgets
 from .demo import DemoRequest, demo
+from .demo_record import record_demo
 from .demo_worker import work
 from .drill_arguments import without_picks
 from .driving import ResumeRequest, RunRequest, resume
@@ -145,6 +146,10 @@ def _command(options: argparse.Namespace, out: Output) -> Command:
     match options.command:
         case "demo" if options.worker is not None:
             return partial(work, options.worker)
+        case "demo" if options.record is not None:
+            return partial(record_demo, out, options.record, options.policy)
+        case "demo" if options.policy is not None:
+            raise UsageError("demo takes a --policy only with --record FILE")
         case "demo":
             wanted = DemoRequest(store=options.store, model=options.model, keep=options.keep)
             return partial(demo, out, wanted)

@@ -116,6 +116,12 @@ def _add_demo(commands: Any) -> None:
     )
     command.add_argument("--model", metavar="MODEL", help="openai:NAME or anthropic:NAME")
     command.add_argument("--keep", metavar="DIR", help="leave workspace and store in this folder")
+    command.add_argument(
+        "--record",
+        metavar="FILE",
+        help="only make a store of 150 sessions, many of which met failures, to try policies on",
+    )
+    command.add_argument("--policy", metavar="FILE", help="with --record: under this policy")
     command.add_argument("--worker", metavar="DIR", help=argparse.SUPPRESS)
 
 

@@ -197,7 +197,7 @@ def _difference_lines(first: Outlook, outlook: Outlook) -> Iterator[str]:
     for name, each in outlook.differences.items():
         match verdict(each):
             case "more" | "less":
-                by = estimate_words(name, _turned(each))
+                by = estimate_words(name, _turned(each)).replace(" %", " points")
                 shown.append(f"{LABELS[name]} {verdict(each)} by {by}")
             case "not shown":
                 not_shown.append(LABELS[name])
