@@ -1,0 +1,192 @@
+"""An event loop whose clock jumps, whose ready tasks run in a drawn order, and which can be killed.
+
+In each round it takes what is ready at its start, as asyncio does, and runs it in an order drawn from
+the seed, as trio does: nothing may rely on which of two ready tasks is first. Bare callbacks keep their
+order among themselves. Killed, it runs nothing more: what was under way stays where it is for ever.
+"""
+
+import asyncio
+import heapq
+import warnings
+from collections import deque
+from collections.abc import Callable, Coroutine, Iterable
+from contextvars import Context
+from random import Random
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+ROUNDS_MAX = 300_000
+"""Rounds of one life; more is a loop that is busy with nothing."""
+
+ROUND_S = 1e-6
+"""What a round takes: work is not free, and a deadline ends what never waits."""
+
+
+THREAD = "thread"
+"""Name of the tasks that stand for threads: a process may leave those behind."""
+
+
+class Killed(BaseException):
+    """The process is dead from here on."""
+
+
+class Stuck(Exception):
+    """Nothing is ready, and nothing ever will be; or it goes on and on."""
+
+
+class _Task(asyncio.Task[Any]):
+    """A task that knows how many came before it: addresses differ from run to run."""
+
+    number = 0
+
+
+class WorldLoop(asyncio.BaseEventLoop):
+    """The loop of one life.
+
+    Args:
+        dice: draws the order.
+        start_s: what its clock shows first.
+        kill_at: the round before which the process is killed; 0: never.
+    """
+
+    def __init__(self, dice: Random, start_s: float = 0.0, kill_at: int = 0) -> None:
+        super().__init__()
+        self.dead = False
+        self.rounds = 0
+        self.stuck = ""
+        self._dice = dice
+        self._time = start_s
+        self._kill_at = kill_at
+        self._tasks = 0
+        self.set_task_factory(self._task)
+        self.set_exception_handler(_tell_nobody)
+
+    def time(self) -> float:
+        return self._time
+
+    def kill(self) -> None:
+        """Run nothing more: not even what is ready in this round."""
+        self.dead = True
+        self.stop()
+
+    def _task(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        coro: Any,
+        context: Context | None = None,
+    ) -> _Task:
+        task = _Task(coro, loop=loop, context=context)
+        self._tasks += 1
+        task.number = self._tasks
+        return task
+
+    def _write_to_self(self) -> None:
+        """Nobody else runs here who could be asleep."""
+
+    def _process_events(self, event_list: object) -> None:
+        """There is nothing outside."""
+
+    def _run_once(self) -> None:
+        me: Any = self  # asyncio declares none of its queues
+        ready: deque[Any] = me._ready
+        scheduled: list[Any] = me._scheduled
+        self.rounds += 1
+        self._time += ROUND_S
+        if self.rounds == self._kill_at:
+            self.kill()
+            return
+        while scheduled and scheduled[0]._cancelled:
+            heapq.heappop(scheduled)._scheduled = False
+        if not ready:
+            if not scheduled:
+                self.stuck = "nothing is left that could ever wake anything"
+            elif scheduled[0]._when > self._time:
+                self._time = scheduled[0]._when
+        if self.rounds > ROUNDS_MAX:
+            self.stuck = f"still busy after {ROUNDS_MAX} rounds"
+        if self.stuck:
+            self.stop()
+            return
+        while scheduled and scheduled[0]._when <= self._time:
+            handle = heapq.heappop(scheduled)
+            handle._scheduled = False
+            ready.append(handle)
+        batch = list(ready)
+        ready.clear()
+        for handle in self._ordered(batch) if len(batch) > 1 else batch:
+            if self.dead:
+                return
+            if not handle._cancelled:
+                handle._run()
+
+    def _ordered(self, batch: list[Any]) -> Iterable[Any]:
+        tasks: list[tuple[int, Any]] = []
+        others: deque[Any] = deque()
+        for handle in batch:
+            whose = getattr(handle._callback, "__self__", None)
+            if isinstance(whose, _Task):
+                tasks.append((whose.number, handle))
+            else:
+                others.append(handle)
+        # Sets of tasks have no order of their own: what they wake is put in order first.
+        tasks.sort(key=lambda each: each[0])
+        order: list[Any] = [handle for _, handle in tasks]
+        order += [None] * len(others)
+        self._dice.shuffle(order)
+        return (others.popleft() if each is None else each for each in order)
+
+
+def live(loop: WorldLoop, main: Callable[[], Coroutine[Any, Any, T]]) -> tuple[T | None, list[str]]:
+    """Run a coroutine on this loop to its end, or to the death of the process.
+
+    Returns what it returned, and the names of the tasks it left behind.
+
+    Raises:
+        Stuck: it does not end.
+        Exception: what it raises.
+    """
+    task = loop.create_task(main())
+    task.add_done_callback(lambda _: loop.stop())
+    try:
+        loop.run_forever()
+        left = [] if loop.dead else _names(asyncio.all_tasks(loop) - {task})
+        if loop.dead:
+            return None, []
+        if not task.done():
+            raise Stuck(loop.stuck)
+        return task.result(), left
+    finally:
+        bury(loop)
+
+
+def _names(tasks: Iterable[asyncio.Task[Any]]) -> list[str]:
+    names = (each.get_name() for each in tasks if not each.done())
+    return sorted(each for each in names if each != THREAD)
+
+
+def bury(loop: WorldLoop) -> None:
+    """Let go of everything a loop held. What runs on its way out reaches nobody any more."""
+    loop.dead = True
+    me: Any = loop
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # a coroutine made in a last word is awaited by nobody
+        for task in asyncio.all_tasks(loop):
+            task._log_destroy_pending = False  # type: ignore[attr-defined]  # pyright: ignore[reportAttributeAccessIssue]
+            _close(task.get_coro())
+    me._ready.clear()
+    me._scheduled.clear()
+    loop.close()
+
+
+def _close(coroutine: Any) -> None:
+    for _ in range(50):  # one that awaits in its clean-up is told again
+        try:
+            coroutine.close()
+        except BaseException:  # noqa: BLE001, S112 - a dead process's last words
+            continue
+        return
+
+
+def _tell_nobody(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+    """Errors nobody fetched are those of tasks that were killed."""
