@@ -106,6 +106,9 @@ class SessionHandle:
                 raise session.error
             assert session.outcome is not None  # set before `ended`
             return session.outcome
+        told = self._sessions.pool.unstored.get(self.id)
+        if told is not None:
+            return told
         stored = await self._store.load(self.id)
         state = fold(self.id, entries_of(stored))
         if stored.head.status == "running" or state.outcome is None:
