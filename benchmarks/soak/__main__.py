@@ -18,11 +18,11 @@ from msgspec import Struct
 from .checks import Found, Steady, check_folder, check_steady
 from .child import Rest, Sample
 
-ROUND_S = 60.0
+ROUND_S = 30.0
 """Seconds for which one store is used, at most: a long soak must not fill the disk."""
 
-ROUNDS_MIN = 8
-"""Rounds of the process that lives on, so that there is something to compare."""
+ROUNDS_MIN = 4
+"""Rounds at least, so that there is something to compare."""
 
 FINISH_S_MAX = 300.0
 ROOT = Path(__file__).resolve().parent.parent.parent

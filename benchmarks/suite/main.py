@@ -133,13 +133,14 @@ def measure(
 
 def minutes_told(rows: Sequence[Row]) -> str:
     """Return how the time was spent, by workload and contender."""
-    spent: dict[tuple[str, str], float] = {}
+    spent: dict[tuple[str, str], tuple[float, float]] = {}
     for row in rows:
         place = (row.workload, row.contender)
-        spent[place] = spent.get(place, 0.0) + row.took_s
+        took_s, cpu_s = spent.get(place, (0.0, 0.0))
+        spent[place] = took_s + row.took_s, cpu_s + row.cpu_s
     return "\n".join(
-        f"{workload} {contender}: {seconds / 60:.1f} min"
-        for (workload, contender), seconds in spent.items()
+        f"{workload} {contender}: {took_s / 60:.1f} min, CPU {cpu_s / 60:.1f} min"
+        for (workload, contender), (took_s, cpu_s) in spent.items()
     )
 
 

@@ -32,7 +32,7 @@ class Row(Struct, kw_only=True, omit_defaults=True):
         cut_off_s: the cell did not end in so many seconds; nothing larger was tried.
         not_tried: a smaller one had been cut off.
         failed: the last words of a process that failed.
-        took_s: all its cells together, with starting their processes and filling what they need.
+        took_s, cpu_s: all its cells together, with starting their processes and filling what they need.
     """
 
     workload: str
@@ -45,6 +45,7 @@ class Row(Struct, kw_only=True, omit_defaults=True):
     not_tried: bool = False
     failed: str | None = None
     took_s: float = 0.0
+    cpu_s: float = 0.0
 
 
 class CutOff(Exception):
@@ -179,7 +180,7 @@ def _may_run(row: Row, rows: Sequence[Row]) -> bool:
 def _measure(entry: Entry, row: Row, python: Path, filled: Filled) -> None:
     limit_s = PEER_CELL_S_MAX if entry.contender in PEERS else CELL_S_MAX
     given = dict(entry.given)
-    began = time.monotonic()
+    began, cpu = time.monotonic(), _cpu_of_children()
     try:
         if entry.needs:
             given["store"] = str(filled.path(entry.needs))
@@ -190,6 +191,13 @@ def _measure(entry: Entry, row: Row, python: Path, filled: Filled) -> None:
     except CellFailed as error:
         row.failed = str(error)
     row.took_s += time.monotonic() - began
+    row.cpu_s += _cpu_of_children() - cpu
+
+
+def _cpu_of_children() -> float:
+    """Return the processor time of all processes that were started here and have ended."""
+    spent = os.times()
+    return spent.children_user + spent.children_system
 
 
 def last_line(text: str) -> str:
