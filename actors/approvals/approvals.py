@@ -47,6 +47,7 @@ class ApprovalRequest(Struct, frozen=True, kw_only=True):
         rule: the line of the policy that asks.
         asked_at_ms: when it was asked, on the wall clock.
         expires_at_ms: when it counts as denied; None: never.
+        expired: its time was over before anybody was told of it: there is nothing to decide any more.
     """
 
     request: str
@@ -61,6 +62,7 @@ class ApprovalRequest(Struct, frozen=True, kw_only=True):
     rule: str
     asked_at_ms: int
     expires_at_ms: int | None = None
+    expired: bool = False
 
 
 class Approval(Struct):
@@ -195,7 +197,9 @@ def requests_after(
     return requests
 
 
-def listed(session_id: str, agent: str, title: str, each: OpenRequest) -> ApprovalRequest:
+def listed(
+    session_id: str, agent: str, title: str, each: OpenRequest, *, expired: bool = False
+) -> ApprovalRequest:
     """Return a request as people see it."""
     return ApprovalRequest(
         request=request_name(session_id, (each.n, each.index), each.number),
@@ -210,4 +214,5 @@ def listed(session_id: str, agent: str, title: str, each: OpenRequest) -> Approv
         rule=each.rule,
         asked_at_ms=each.at_ms,
         expires_at_ms=each.expires_at_ms,
+        expired=expired,
     )

@@ -1,7 +1,8 @@
 """Waiting for people: requests are stored, told and waited for; a person's decision is applied.
 
 The order is fixed: a request is durable, then whoever is to know of it is told, then the session is
-parked. A process killed in between tells it again, so it is told at least once.
+parked. A process killed in between tells it again, so it is told at least once; one whose time is over
+by then is told as expired before it counts as denied.
 """
 
 from collections.abc import Sequence
@@ -21,7 +22,7 @@ from ..state import AwaitDecision
 from ..tooling.arguments import digest
 from ..tooling.tools import AnyTool
 from ..work import CutOff, Superseded, TimedOut, Work
-from .approvals import APPROVAL, listed, request_name
+from .approvals import APPROVAL, ApprovalRequest, listed, request_name
 from .judging import action_of
 
 TELL_S_MAX = 10.0
@@ -40,7 +41,7 @@ class Approving:
     def __init__(self, session: Session, work: Work) -> None:
         self._session = session
         self._work = work
-        self._tried: set[str] = set()
+        self._tried: set[tuple[str, bool]] = set()
         self._posted = False
 
     async def ask(self, requests: Sequence[Requested]) -> None:
@@ -52,7 +53,7 @@ class Approving:
     async def wait(self, step: AwaitDecision) -> AwaitDecision | None:
         """Return the step where the session is to be parked; None where something has changed."""
         session = self._session
-        if await self._expire() or await self._tell():
+        if await self._tell() or await self._expire():
             return None
         if session.facts.parent is None:
             return step
@@ -87,7 +88,8 @@ class Approving:
         return True
 
     async def _tell(self) -> bool:
-        """Tell the runtime's own function of requests nobody was told of, each once in a life."""
+        """Tell the runtime's own function of requests nobody was told of, each once in a life, and once
+        more where its time is over."""
         session, services = self._session, self._session.services
         on_approval = services.on_approval
         if on_approval is None:
@@ -95,10 +97,12 @@ class Approving:
         facts = session.facts
         told = False
         for each in facts.requests:
-            shown = listed(session.id, facts.agent, facts.title, each)
-            if each.told or shown.request in self._tried:
+            due_at_ms = each.expires_at_ms
+            expired = due_at_ms is not None and services.steady.left_s(due_at_ms) <= 0
+            shown = listed(session.id, facts.agent, facts.title, each, expired=expired)
+            if each.told or (shown.request, expired) in self._tried:
                 continue
-            self._tried.add(shown.request)
+            self._tried.add((shown.request, expired))
             told = True
             try:
                 await self._work.run(
@@ -109,16 +113,21 @@ class Approving:
             except Superseded:
                 raise
             except Exception as error:  # noqa: BLE001 - a user's function must not end a session
-                self._not_told(shown.request, error)
+                self._not_told(shown, error)
             else:
                 session.was_told(each)
         return told
 
-    def _not_told(self, request: str, error: Exception) -> None:
+    def _not_told(self, shown: ApprovalRequest, error: Exception) -> None:
         session = self._session
         what = f"no end within {error.limit_s:g} s" if isinstance(error, TimedOut) else repr(error)
-        text = session.services.mask(f"on_approval failed for request {request}: {what[:300]}")
-        if session.services.alerts.due("on_approval", text, ALERT_EVERY_S):
+        said = f"on_approval failed for request {shown.request}: {what[:300]}"
+        cause, every_s = "on_approval", ALERT_EVERY_S
+        if shown.expired:  # nobody will be told of this one by other ways: each has its own alert
+            said += "; its time is over, so it counts as denied"
+            cause, every_s = f"on_approval {shown.request}", 0.0
+        text = session.services.mask(said)
+        if session.services.alerts.due(cause, text, every_s):
             session.emit(AlertRaised(session_id=session.id, at_ms=session.now_ms(), text=text))
 
     async def _wait_here(self, step: AwaitDecision) -> None:

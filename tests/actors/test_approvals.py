@@ -703,6 +703,54 @@ async def test_requests_from_before_there_was_anybody_to_tell_are_told() -> None
         await until(lambda: bool(telling.told), 2 * TELL_EVERY_S, 1.0)
 
 
+async def asked_while_nobody_was_there(place: Place) -> None:
+    """Leave a session whose request nobody was told of, until its time is over."""
+    async with place.runtime() as runtime:
+        await runtime.start("agent", "pay", session_id="one")
+        await asked(runtime)
+    await anyio.sleep(2 * 86400.0)
+
+
+async def test_a_request_that_expired_before_anybody_was_told_is_told_as_expired() -> None:
+    place, told = Place(Bank()), list[ApprovalRequest]()
+    await asked_while_nobody_was_there(place)
+
+    async def tell(request: ApprovalRequest) -> None:
+        told.append(request)
+
+    async with place.runtime(on_approval=tell) as runtime:
+        await ended(runtime, "one")
+    assert [(each.request, each.expired) for each in told] == [("one:2.0", True)]
+    assert place.bank.paid == []
+
+
+async def test_where_telling_of_an_expired_one_fails_an_alert_names_it() -> None:
+    place, telling = Place(Bank()), Telling(100)
+    await asked_while_nobody_was_there(place)
+    async with place.runtime(on_approval=telling) as runtime:
+        await ended(runtime, "one")
+        (alert,) = (each for each in runtime.alerts if "on_approval" in each)
+    assert "one:2.0" in alert
+    assert "its time is over, so it counts as denied" in alert
+
+
+async def test_one_that_could_not_be_told_in_time_is_told_once_more_as_expired() -> None:
+    place = Place(Bank(), policy=danger(expires_s=100.0))
+    told: list[tuple[str, bool]] = []
+
+    async def tell(request: ApprovalRequest) -> None:
+        told.append((request.request, request.expired))
+        if not request.expired:
+            raise RuntimeError("the chat is down")
+
+    async with place.runtime(on_approval=tell) as runtime:
+        await runtime.start("agent", "pay", session_id="one")
+        await ended(runtime, "one")
+    assert told[0] == ("one:2.0", False)
+    assert told[-1] == ("one:2.0", True)
+    assert told.count(told[-1]) == 1
+
+
 async def test_a_function_may_decide_at_once() -> None:
     place = Place(Bank())
     deciding: list[Runtime] = []

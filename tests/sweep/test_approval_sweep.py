@@ -2,7 +2,8 @@
 
 Effects are counted outside. Whatever the point: a call runs only after its
 approval and at most once, with the arguments that were approved; a denied or expired one never runs;
-each call is asked about once, and decided once.
+each call is asked about once, and decided once; people are told of each request that they have not
+decided, of one that expired while the process was dead too.
 """
 
 import os
@@ -20,6 +21,8 @@ import pytest
 from approval_child import SESSIONS
 from sweep_log import Effect, read
 
+from ukemi import ApprovalRequest
+from ukemi.actors.approvals.approvals import request_name
 from ukemi.actors.inspection import entries_of, fold
 from ukemi.stores.records import JournalEntry, Judged, Requested
 from ukemi.stores.sqlite import SqliteStore
@@ -62,10 +65,12 @@ def run(folder: Path, kill: str) -> tuple[list[str], bool]:
     if done.returncode != 0:
         return [f"{kill}: resumed, ended with {done.returncode}: {done.stderr}"], killed
     effects = [each for each in read(folder / "effects.log", Effect)]
+    told = {each.request for each in read(folder / "told.log", ApprovalRequest)}
     problems: list[str] = []
     for id, entries in journals(folder).items():
         mine = [each.tag for each in effects if each.session == id]
-        problems += [f"{kill}, {id}: {each}" for each in look(id, entries, mine)]
+        found = [*look(id, entries, mine), *untold(id, entries, told)]
+        problems += [f"{kill}, {id}: {each}" for each in found]
     return problems, killed
 
 
@@ -85,6 +90,20 @@ def look(id: str, entries: list[JournalEntry], ran: list[str]) -> Iterator[str]:
         yield f"asked {len(asked)} times"
     if len(judged) != len(asked):
         yield f"judged {len(judged)} times"
+
+
+def untold(id: str, entries: list[JournalEntry], told: set[str]) -> Iterator[str]:
+    """Yield the requests of one session that nobody decided, and nobody was told of."""
+    decided = {
+        (each.n, each.index)
+        for each in entries
+        if isinstance(each, Judged) and each.verdict != "expired"
+    }
+    for each in entries:
+        if isinstance(each, Requested) and (each.n, each.index) not in decided:
+            name = request_name(id, (each.n, each.index), each.number)
+            if name not in told:
+                yield f"nobody was told of {name}"
 
 
 def judge(folder: Path, places: int) -> None:
