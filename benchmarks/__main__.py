@@ -6,6 +6,7 @@ from importlib import import_module
 MODULES = {
     "suite": "benchmarks.suite.main",
     "report": "benchmarks.suite.report",
+    "soak": "benchmarks.soak.__main__",
     **{
         name: f"benchmarks.{name}"
         for name in (
@@ -31,8 +32,8 @@ def main() -> int:
         print(f"no benchmark {name!r}; there are: {', '.join(MODULES)}", file=sys.stderr)
         return 2
     sys.argv = [f"python -m benchmarks {name}", *sys.argv[2 if named else 1 :]]
-    import_module(MODULES[name]).main()
-    return 0
+    status: int | None = import_module(MODULES[name]).main()
+    return status or 0
 
 
 if __name__ == "__main__":
