@@ -38,4 +38,4 @@ def test_a_cell_measures_itself(cell: dict[str, object], figure: str, tmp_path: 
 def test_a_benchmark_that_is_not_there_is_named() -> None:
     done = run("benchmarks", "nothing")
     assert done.returncode == 2
-    assert "no benchmark 'nothing'; there are: suite, report, steps" in done.stderr
+    assert "no benchmark 'nothing'; there are: suite, report, soak, steps" in done.stderr

@@ -327,7 +327,7 @@ def test_the_suite_runs(tmp_path: Path) -> None:
         (("suite", "--only", "b1,b9"), "no workload 'b9'; there are: b1, b2, b3, b4, b5, b6"),
         (("suite", "--rounds", "0"), "0 rounds measure nothing"),
         (("report", "README.md"), "README.md is no report of the suite"),
-        (("nothing",), "no benchmark 'nothing'; there are: suite, report"),
+        (("nothing",), "no benchmark 'nothing'; there are: suite, report, soak"),
     ],
 )
 def test_wrong_words_are_named(words: tuple[str, ...], message: str) -> None:
