@@ -28,6 +28,8 @@ from .terminal import Terminal, duration, one_line
 
 NAMED_MAX = 20
 
+_EXECUTED: dict[str, MayHaveExecuted] = {"no": "no", "maybe": "maybe", "yes": "yes"}
+
 
 class StepGiven(Struct, frozen=True, kw_only=True):
     """Which step: ``N`` is a message of the model and its calls, ``N.I`` one of these."""
@@ -139,11 +141,10 @@ def _untold(entry: Resulted) -> bool:
 def _of_retried(state: SessionState, entry: Retried, keyed: dict[str, bool]) -> Met:
     tool = "" if entry.index < 0 else _tool(state, entry.n, entry.index)
     error_class = ErrorClass(entry.error_class)
-    executed: MayHaveExecuted = "no" if error_class in WEATHER else "maybe"
-    if entry.executed in ("no", "maybe", "yes"):
-        executed = entry.executed
-    elif error_class is ErrorClass.IN_DOUBT_TIMEOUT:
-        executed = "maybe"
+    executed = _EXECUTED.get(entry.executed)
+    if executed is None:
+        passes = error_class in WEATHER and error_class is not ErrorClass.IN_DOUBT_TIMEOUT
+        executed = "no" if passes else "maybe"
     return Met(
         n=entry.n,
         index=entry.index,

@@ -54,9 +54,9 @@ def intervals(bars: Sequence[Bar], name: str) -> str:
             f'<circle cx="{x:.1f}" cy="{y}" r="4.5" fill="{colour}"><title>{escape(bar.text)}</title></circle>'
         )
     y = ROW * len(bars) + 14
-    for at in (low, high):
-        anchor = "start" if at == low else "end"
-        parts.append(_text(_x(at, low, high), y, _short(at), anchor, "#777"))
+    for end in (low, high):
+        anchor = "start" if end == low else "end"
+        parts.append(_text(_x(end, low, high), y, _short(end), anchor, "#777"))
     parts.append("</svg>")
     return "".join(parts)
 

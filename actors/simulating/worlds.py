@@ -124,7 +124,7 @@ class _Climate:
 def between(least: float, most: float, roll: float) -> float:
     """Draw a length between two, evenly on a scale of ratios: that nobody asked for an hour does not
     make an outage a long one."""
-    return least * (most / least) ** roll
+    return least * math.pow(most / least, roll)
 
 
 def _drawn(known: Learned, place: Place, chance: random.Random) -> list[Hours]:

@@ -17,6 +17,7 @@ from ukemi.cli.errors import NotDone
 from ukemi.cli.simulate import SimulateRequest, learn
 from ukemi.cli.sweeping import sweep_of
 from ukemi.models import ScriptedModel, call
+from ukemi.models.scripted import Reply
 from ukemi.stores.base import HeadQuery
 from ukemi.stores.sqlite import SqliteStore
 
@@ -47,7 +48,7 @@ def shop() -> list[AnyTool]:
     return [order, quote]
 
 
-SCRIPT = [
+SCRIPT: list[Reply] = [
     call("quote", units="three"),
     call("quote", units="3"),
     call("order", units=3),
