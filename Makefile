@@ -3,12 +3,13 @@ PYTHON ?= python3
 BIN := .venv/bin
 export PYTHONDONTWRITEBYTECODE ?= 1
 
-.PHONY: help demo test fast sweep live lint format bench bench-kernel clean requirements
+.PHONY: help demo test fast sweep simulate live lint format bench bench-kernel soak clean requirements
 
 help:
 	@echo "make demo    the main job, killed in the middle and started again (no key, no network)"
 	@echo "make test    every test, sweeps as samples (make fast: the quick ones)"
 	@echo "make sweep   the crash sweeps, whole"
+	@echo "make simulate  ten thousand drawn worlds, under virtual time (SEEDS=1..500)"
 	@echo "make live    the errors of real client libraries, raised on loopback (its own environment)"
 	@echo "make lint    formatter, linter, type checkers, import direction"
 	@echo "make bench   the suite of benchmarks, beside the limits and five peers (some 25 minutes)"
@@ -40,6 +41,13 @@ fast: .venv/.stamp
 sweep: .venv/.stamp
 	$(BIN)/python -m pytest $(SPREAD) -m sweep
 
+# Worlds drawn from seeds: the whole runtime under virtual time. WORLD=FILE lives one that a report
+# has written; MUTANT=NAME lives them in a build that is broken on purpose.
+SEEDS ?= 1..10000
+simulate: .venv/.stamp
+	PYTHONSAFEPATH=1 PYTHONPATH=$(CURDIR)/tests/support $(BIN)/python -m worlds \
+		$(if $(WORLD),--world $(WORLD),$(SEEDS)) $(if $(MUTANT),--mutant $(MUTANT))
+
 # Real libraries raise real errors on loopback, and each is classified. A case whose library is not in
 # the environment is skipped and named; PostgreSQL's need UKEMI_ERRORS_PG=host:port.
 LIVE := tests/data/errors/live
@@ -70,6 +78,11 @@ bench: .venv/.stamp
 # Beside pykka and xoscar, which it installs into .venv-peers.
 bench-kernel: .venv/.stamp
 	$(BIN)/python -m benchmarks kernel
+
+# MINUTES=5 for less.
+MINUTES ?= 30
+soak: .venv/.stamp
+	$(BIN)/python -m benchmarks.soak --minutes $(MINUTES)
 
 # Pins with hashes and no index address; needs uv.
 requirements:

@@ -54,6 +54,8 @@ class Admission:
         self._starts = FairLine[anyio.Event]()
         self._closed: UkemiError | None = None
         self._on_room: Callable[[], None] | None = None
+        self.leaves = False
+        """Whether unfinished sessions that nobody owns were left in the store for want of room."""
 
     # ------------------------------------------------------------ looking
 

@@ -4,8 +4,9 @@ from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
 from typing import Any, Literal, overload
 
-from ..stores.base import CheckpointUnknown, SessionOwned, Store, StoredSession, StoreError
+from ..stores.base import CheckpointUnknown, Head, SessionOwned, Store, StoredSession, StoreError
 from ..stores.decisions import Resolve
+from ..stores.liveness import owner_is_dead
 from ..stores.records import Resulted, RollbackMode
 from ..supervisor.clock import Clock
 from ..supervisor.errors import UsageError
@@ -120,7 +121,8 @@ class SessionHandle:
     async def _driven(self) -> Session | None:
         """Return the session as this runtime drives it, or None where it does not.
 
-        One that is parked is waited for until somebody drives it again.
+        One that is parked is waited for until somebody drives it again; so is one that nobody owns,
+        where this runtime has to have room for it first.
 
         Raises:
             RuntimeClosed: the runtime was left meanwhile.
@@ -132,9 +134,10 @@ class SessionHandle:
                 if not await self._is_over(session):
                     return session
                 self._known = None  # what is stored since is newer
+            self._known = None  # parked, it needs no memory, also where somebody waits for it
             # Before the look at the store: it may be woken in the middle of that.
             stirred = pool.next_life(self.id)
-            if (await self._store.head(self.id)).status != "parked":
+            if not self._is_left(await self._store.head(self.id)):
                 pool.stirred(self.id)
                 if self.id in pool.active or await self._sessions.opened(self.id):
                     continue
@@ -142,6 +145,18 @@ class SessionHandle:
             await stirred.wait()
             if pool.closed:
                 raise RuntimeClosed(f"session {self.id} is parked; it goes on in another runtime")
+
+    def _is_left(self, head: Head) -> bool:
+        """Tell whether the session is in the store alone, and will be gone on with."""
+        if head.status == "parked":
+            return True
+        return (
+            head.status == "running"
+            and self._sessions.pool.admission.leaves
+            and self.id not in self._sessions.active
+            and head.facts.agent in self._sessions.agents
+            and (head.owner is None or owner_is_dead(head.owner))
+        )
 
     async def _is_over(self, session: Session) -> bool:
         """Tell whether somebody has gone on with the session since it ended here.

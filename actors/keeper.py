@@ -283,6 +283,7 @@ class Keeper:
                 async with anyio.create_task_group() as group:
                     for session_id in taken[start : start + ADOPTED_AT_ONCE]:
                         group.start_soon(self._adopt_one, session_id, gone, adopted)
+            self._sessions.pool.admission.leaves = len(taken) < len(new)
             if len(taken) < len(new):
                 self._come_back()
                 return adopted
