@@ -13,7 +13,7 @@ pool, heads, beginning, taking_over, sessions, decisions, inbox, late, keeper ·
 handle · health, alert_log, installing, starting, foundation, core, runtime.
 
 Packages of one concern each, used along the way: tooling, pruning, approvals, staging, audit, undo,
-rollback, handover, guarding.
+rollback, handover, guarding; simulating, above all of them.
 """
 
 from ..stores.records import ToolCall, Usage

@@ -23,48 +23,22 @@ from ...supervisor.decide import (
     Retry,
     decide,
 )
-from ...supervisor.errors import ErrorClass
-from ...supervisor.failure import Failure, Traits
+from ...supervisor.failure import Failure
 from ...supervisor.policy import Policies, Policy
 from ..ends import may_have_taken_effect, state_of_failed
 from ..events import Event
 from ..gate import NoTicket, too_long
 from ..upstreams import Ticket, Upstreams
-from .chance import drawn, key_of, mixed
-from .learning import Subject
+from .chance import key_of, mixed
+from .courses import Fared, PlayedCall, PlayedSession
 from .seen import CORRECTED, Asked, Fault, Trace
-from .worlds import NEVER, Miss, World
+from .worlds import Miss, World
 
 Waiting = Generator[float, None, None]
 """Something that goes on in virtual time: it yields the time at which it wants to go on."""
 
 LINE_S = 0.05
 """How often a call that waits in line for its upstream looks whether it has its place."""
-
-_ROLLS = 16
-"""Numbers below this name other draws of the same attempt."""
-
-
-class Fared(Struct, frozen=True, gc=False):
-    """How one session fared.
-
-    Attributes:
-        outcome: ``completed``, ``stopped``, or the reason for which it was handed over.
-        seconds: until then.
-        calls: attempts of tools and requests to the model.
-        wasted: attempts behind the first of calls that failed all the same.
-        in_doubt: writes whose effect nobody knows.
-        unsure: its way rests on what the record does not tell.
-    """
-
-    outcome: str
-    seconds: float
-    calls: int
-    tokens: int
-    retries: int
-    wasted: int
-    in_doubt: int
-    unsure: bool
 
 
 class Played(Struct, frozen=True):
@@ -113,99 +87,6 @@ _NOBODY = _Nobody()
 _NO_TICKET = NoTicket()
 
 
-class _Session:
-    """What a session that is played has spent and been told."""
-
-    def __init__(self, trace: Trace, key: int) -> None:
-        self.trace = trace
-        self.key = key
-        self.limits = trace.limits
-        self.deadline = trace.at + trace.limits.get("seconds", NEVER)
-        self.spent: dict[str, int] = defaultdict(int)
-        self.corrections: dict[str, tuple[int, int]] = {}
-        self.conclusions: dict[ErrorClass, int] = defaultdict(int)
-        self.prunes = 0
-        self.stepped_n = -1
-        self.over: str | None = None
-        self.wasted = 0
-        self.in_doubt = 0
-        self.series: dict[str, int] = defaultdict(int)
-        self.unsure = False
-
-    def books(self, limit: str, amount: int = 1) -> bool:
-        """Book some of a limit; if it does not reach, the session is over."""
-        used = self.spent[limit] + amount
-        most = self.limits.get(limit)
-        if most is not None and used > most:
-            self.hand_over("budget")
-            return False
-        self.spent[limit] = used
-        return True
-
-    def hand_over(self, reason: str) -> None:
-        """End it; the first reason stays."""
-        if self.over is None:
-            self.over = reason
-
-    def corrections_before(self, subject: str, n: int) -> int:
-        rounds, last = self.corrections.get(subject, (0, -1))
-        return rounds - 1 if last == n else rounds
-
-    def corrected(self, subject: str, n: int) -> None:
-        """Count rounds in a row, as the session's state does."""
-        rounds, last = self.corrections.get(subject, (0, -1))
-        self.corrections[subject] = (rounds + (last != n), n)
-        self.series[subject] += 1
-
-    def succeeded(self, subject: str, n: int) -> None:
-        rounds, last = self.corrections.get(subject, (0, -1))
-        if not rounds:
-            return
-        if last == n:
-            self.corrections[subject] = (1, last)
-        else:
-            del self.corrections[subject]
-        self.series[subject] = 0
-
-
-class _Call:
-    """One call on its way: its attempts so far."""
-
-    __slots__ = (
-        "at",
-        "attempt",
-        "doubtful",
-        "first_at",
-        "key",
-        "policy",
-        "rolls",
-        "session",
-        "step",
-        "subject",
-        "traits",
-    )
-
-    def __init__(
-        self, session: _Session, at: int, step: Asked, subject: Subject, policy: Policy, now: float
-    ) -> None:
-        self.session = session
-        self.at = at
-        self.step = step
-        self.subject = subject
-        self.policy = policy
-        self.traits: Traits = subject.told.traits
-        self.first_at = now
-        self.key = mixed(session.key, at)
-        self.attempt = 1
-        self.rolls = _ROLLS
-        self.doubtful = False
-
-    def roll(self) -> float:
-        """Draw a number for the next decision; the same ones in the same order under each policy."""
-        self.rolls += 1
-        return drawn(self.key, self.rolls)
-
-
 class _Player:
     """One run through a world."""
 
@@ -231,7 +112,7 @@ class _Player:
     # ------------------------------------------------------------ a session
 
     def _session(self, index: int, trace: Trace, fared: list[Fared | None]) -> Waiting:
-        session = _Session(trace, mixed(self._world.key, key_of(trace.session_id)))
+        session = PlayedSession(trace, mixed(self._world.key, key_of(trace.session_id)))
         yield from self._steps(session, trace.steps, 0)
         if session.over is None:
             match trace.end:
@@ -260,7 +141,7 @@ class _Player:
             session.unsure,
         )
 
-    def _steps(self, session: _Session, steps: tuple[Asked, ...], first: int) -> Waiting:
+    def _steps(self, session: PlayedSession, steps: tuple[Asked, ...], first: int) -> Waiting:
         at = 0
         while at < len(steps) and session.over is None:
             end = at + 1
@@ -277,18 +158,18 @@ class _Player:
                 yield from self._together(session, first + at, steps[at:end])
             at = end
 
-    def _together(self, session: _Session, first: int, steps: tuple[Asked, ...]) -> Waiting:
+    def _together(self, session: PlayedSession, first: int, steps: tuple[Asked, ...]) -> Waiting:
         """Make calls side by side; go on when the last has ended."""
         bodies = [self._call(session, first + at, step) for at, step in enumerate(steps)]
         yield from together(bodies, [self._clock.at] * len(bodies))
 
     # ------------------------------------------------------------ a call
 
-    def _call(self, session: _Session, at: int, step: Asked) -> Waiting:
+    def _call(self, session: PlayedSession, at: int, step: Asked) -> Waiting:
         """Bring one call to its end, over as many attempts as the policy gives it."""
         subject = self._world.known.subjects[step.subject]
         policy = self._policies.of(session.trace.agent, "" if step.is_model else step.subject)
-        call = _Call(session, at, step, subject, policy, self._clock.at)
+        call = PlayedCall(session, at, step, subject, policy, self._clock.at)
         if step.fault is not None and not step.fault.ran:
             self._ended(call, self._failure_of(step.fault), ran=False)
             return
@@ -310,7 +191,7 @@ class _Player:
                 return
             call.attempt += 1
 
-    def _until(self, session: _Session, wake: float) -> Generator[float, None, bool]:
+    def _until(self, session: PlayedSession, wake: float) -> Generator[float, None, bool]:
         """Wait; tell whether the session's time was over before."""
         if wake >= session.deadline:
             yield session.deadline
@@ -319,7 +200,7 @@ class _Player:
         yield wake
         return False
 
-    def _enter(self, call: _Call) -> Generator[float, None, Ticket | NoTicket | None]:
+    def _enter(self, call: PlayedCall) -> Generator[float, None, Ticket | NoTicket | None]:
         """Wait until the call's upstream may be asked; None: it will not be, and the call is over."""
         upstream = call.subject.told.upstream
         if upstream is None:
@@ -348,12 +229,12 @@ class _Player:
                 )
         return answer
 
-    def _too_long(self, call: _Call, upstream: str, wait_s: float) -> bool:
+    def _too_long(self, call: PlayedCall, upstream: str, wait_s: float) -> bool:
         gone_s = self._clock.at - call.first_at
         budget_s = call.policy.transient.time_budget_s
         return too_long(upstream, wait_s, gone_s, budget_s) is not None
 
-    def _books(self, call: _Call) -> bool:
+    def _books(self, call: PlayedCall) -> bool:
         session, step = call.session, call.step
         again = call.attempt > 1
         booked = session.books("model_calls" if step.is_model else "tool_calls") and (
@@ -364,7 +245,7 @@ class _Player:
         return booked
 
     def _attempt(
-        self, call: _Call, ticket: Ticket | NoTicket
+        self, call: PlayedCall, ticket: Ticket | NoTicket
     ) -> Generator[float, None, Miss | None]:
         """Make one attempt; None: the call has its result, or the session is over."""
         session, step, now = call.session, call.step, self._clock.at
@@ -397,7 +278,7 @@ class _Player:
 
     # ------------------------------------------------------------ how it ends
 
-    def _decide(self, call: _Call, failure: Failure) -> Directive:
+    def _decide(self, call: PlayedCall, failure: Failure) -> Directive:
         self._decisions += 1
         session = call.session
         history = History(
@@ -409,11 +290,11 @@ class _Player:
         )
         return decide(failure, call.traits, history, call.policy, call.roll())
 
-    def _ended(self, call: _Call, failure: Failure, *, ran: bool) -> None:
+    def _ended(self, call: PlayedCall, failure: Failure, *, ran: bool) -> None:
         self._end_failed(call, failure, self._decide(call, failure), ran=ran)
 
     def _end_failed(
-        self, call: _Call, failure: Failure, directive: Directive, *, ran: bool
+        self, call: PlayedCall, failure: Failure, directive: Directive, *, ran: bool
     ) -> None:
         session, step = call.session, call.step
         state = state_of_failed(failure, call.traits, directive, ran=ran, doubtful=call.doubtful)
@@ -436,13 +317,13 @@ class _Player:
             case _:
                 assert_never(directive)
 
-    def _held(self, call: _Call) -> None:
+    def _held(self, call: PlayedCall) -> None:
         """The upstream will not be asked in time."""
         call.session.hand_over("blocked")
         call.session.in_doubt += call.doubtful
         call.session.wasted += max(0, call.attempt - 2)
 
-    def _cut_off(self, call: _Call, *, under_way: bool) -> None:
+    def _cut_off(self, call: PlayedCall, *, under_way: bool) -> None:
         """The session's time is over: what was under way may have taken effect."""
         doubtful = call.doubtful or (under_way and not call.traits.safe_to_retry)
         call.session.in_doubt += doubtful

@@ -240,7 +240,11 @@ def assumed(known: Learned, outages: Outages) -> list[str]:
             "a session that was cut off goes on like one of its agent that completed, chosen by chance among "
             "those that had made the same calls"
         ),
-        "probes, people, compensation, restarts, parallel groups' budgets and loops are not played",
+        ("sub-sessions go on by themselves, and their parents' calls take as long as recorded"),
+        (
+            "probes, people, compensation, deaths of processes, loops and limits of groups and "
+            "tenants are not played"
+        ),
     ]
     if outages == "drawn":
         lines.append(

@@ -1,8 +1,4 @@
-"""A session's journal as what it asked of the world, and every attempt it made at that. Pure.
-
-A journal has no clock of its own. A time is worked out from the session's start and the seconds it had
-spent; waits that were stored with the time they end at, and decisions of people, put it right.
-"""
+"""A session's journal as what it asked of the world, and every attempt it made at that. Pure."""
 
 from collections.abc import Iterable
 
@@ -26,9 +22,7 @@ from ...supervisor.breaker import verdict_of
 from ...supervisor.errors import ErrorClass, MayHaveExecuted
 from ...supervisor.failure import Failure, Traits
 from .seen import CORRECTED, WEATHER, Asked, End, Fault, Seen, Told, Trace, model_told
-
-SLACK_S = 0.005
-"""Times are worked out from numbers that are rounded to milliseconds."""
+from .times import SLACK_S, Failed, Times, took_s
 
 _WEATHER_REASONS = frozenset({"blocked", "in_doubt", "budget"})
 _EXECUTED: dict[str, MayHaveExecuted] = {"no": "no", "maybe": "maybe", "yes": "yes"}
@@ -49,13 +43,6 @@ def record_of(session_id: str, entries: Iterable[JournalEntry]) -> Record | None
     for entry in entries:
         reader.take(entry)
     return reader.record()
-
-
-class _Failed(Struct, frozen=True):
-    """A failed attempt, and when it ended."""
-
-    entry: Retried
-    at: float
 
 
 class _Ready(Struct, frozen=True):
@@ -82,9 +69,7 @@ class _Reader:
     def __init__(self, session_id: str) -> None:
         self._id = session_id
         self._opened: Opened | None = None
-        self._offset = 0.0
-        self._floor = 0.0
-        self._timed = True
+        self._times = Times()
         self._now = 0.0  # when the last thing ended
         self._steps: list[Asked] = []
         self._first: Trace | None = None
@@ -93,7 +78,7 @@ class _Reader:
         self._seen: list[Seen] = []
         self._told: dict[str, Told] = {}
         self._calls: dict[tuple[int, int], ToolCall] = {}
-        self._failed: dict[tuple[int, int], list[_Failed]] = {}
+        self._failed: dict[tuple[int, int], list[Failed]] = {}
         self._intents: dict[str, bool] = {}
         self._answer: Answered | None = None
         self._said = False  # the last thing was an answer without calls
@@ -107,7 +92,8 @@ class _Reader:
         match entry:
             case Opened():
                 self._opened = entry
-                self._offset = self._now = self._model_free = entry.at_ms / 1000
+                self._now = self._model_free = entry.at_ms / 1000
+                self._times.begin(entry.at_ms / 1000)
             case Answered():
                 self._answered(entry)
             case Intended():
@@ -121,34 +107,17 @@ class _Reader:
             case Requested():
                 self._waited = True
             case Judged() | Decided():
-                self._anchor(entry.at_ms / 1000)
+                self._times.anchor(entry.at_ms / 1000)
             case Ended():
                 self._ended(entry)
             case _:
                 pass
 
-    # ------------------------------------------------------------ time
-
-    def _anchor(self, at: float) -> None:
-        """Nothing that follows was before this time of the wall clock."""
-        if at:
-            self._floor = max(self._floor, at)
-            self._timed = True
-
-    def _time(self, seconds: float, least_s: float = 0.0) -> float:
-        """Return the time at which so many seconds were spent, and not before what is known."""
-        at = self._offset + seconds
-        least = self._floor + least_s
-        if at + SLACK_S < least:
-            self._offset += least - at
-            at = least
-        return at
-
-    def _failed_at(self, entry: Retried, before: list[_Failed]) -> float:
+    def _failed_at(self, entry: Retried, before: list[Failed]) -> float:
         if entry.due_at_ms is not None:
             at = entry.due_at_ms / 1000 - entry.wait_s
-            self._anchor(at)
-            self._floor = max(self._floor, entry.due_at_ms / 1000)
+            self._times.anchor(at)
+            self._times.floor(entry.due_at_ms / 1000)
             return at
         if before:
             return before[-1].at + entry.elapsed_s - before[-1].entry.elapsed_s
@@ -173,7 +142,7 @@ class _Reader:
         subject = _model(entry.upstream)
         self._spent.calls += 1
         if entry.directive == "retry":
-            known.append(_Failed(entry, at))
+            known.append(Failed(entry, at))
             self._see(subject, entry, at, known[-2:-1])
             self._model_free = at + entry.wait_s
             return
@@ -181,7 +150,7 @@ class _Reader:
         error_class = _CLASSES.get(entry.error_class, ErrorClass.UNKNOWN)
         if error_class not in WEATHER:
             fault = Fault(error_class, _executed(entry))
-            self._steps.append(Asked(subject, entry.n, True, fault, _took(entry, known)))
+            self._steps.append(Asked(subject, entry.n, True, fault, took_s(entry, known)))
         elif entry.directive == "hand_over":
             self._steps.append(Asked(subject, entry.n, True))
             self._spent.wasted += entry.number - 1
@@ -201,7 +170,7 @@ class _Reader:
             self._told[subject] = model_told(answer.model)
             took = None if begin is None else max(0.0, begin - self._model_free - answer.held_s)
             if took is not None and not self._waited:
-                if self._timed:
+                if self._times.known:
                     self._seen.append(Seen(subject, (begin or 0.0) - took, took, "up"))
             else:
                 took = None
@@ -227,7 +196,7 @@ class _Reader:
         key = entry.n, entry.index
         known = self._failed.setdefault(key, [])
         at = self._failed_at(entry, known) if entry.directive == "retry" else 0.0
-        known.append(_Failed(entry, at))
+        known.append(Failed(entry, at))
         call = self._calls.get(key)
         if call is not None and entry.marks is not None:
             marks = entry.marks
@@ -247,7 +216,7 @@ class _Reader:
         last = failed[-1].entry if failed else None
         final = last if last is not None and last.directive != "retry" else None
         took = last.took_s if final is not None and last is not None else entry.elapsed_s
-        end = self._time(entry.spent.seconds, took if entry.spent.seconds else 0.0)
+        end = self._times.at(entry.spent.seconds, took if entry.spent.seconds else 0.0)
         begin = end - took
         if failed and failed[0].at:
             begin = failed[0].at - failed[0].entry.elapsed_s
@@ -283,18 +252,18 @@ class _Reader:
             return None
         executed = _executed(final) if final is not None else "no"
         fault = Fault(error_class, executed, ran=entry.state != "refused")
-        took = _took(final, []) if final is not None else 0.0
+        took = took_s(final, []) if final is not None else 0.0
         return Asked(call.name, entry.n, fault=fault, took_s=took)
 
-    def _observe(self, entry: Resulted, name: str, failed: list[_Failed], end: float) -> None:
+    def _observe(self, entry: Resulted, name: str, failed: list[Failed], end: float) -> None:
         for number, each in enumerate(failed):
             at = each.at or end
             self._see(name, each.entry, at, failed[number - 1 : number] if number else [])
         answered = entry.error_class is None and entry.state != "refused" and not entry.replayed
-        if answered and self._timed and entry.spent.seconds:
+        if answered and self._times.known and entry.spent.seconds:
             self._seen.append(Seen(name, end - entry.elapsed_s, entry.elapsed_s, "up"))
 
-    def _see(self, subject: str, entry: Retried, at: float, before: list[_Failed]) -> None:
+    def _see(self, subject: str, entry: Retried, at: float, before: list[Failed]) -> None:
         """Keep a failed attempt, where it says something about the other side."""
         error_class = _CLASSES.get(entry.error_class, ErrorClass.UNKNOWN)
         executed = _executed(entry)
@@ -304,12 +273,12 @@ class _Reader:
             if verdict_of(failure) != "up":
                 return
             weather = "up"
-        if self._timed and at:
-            took = _took(entry, before)
+        if self._times.known and at:
+            took = took_s(entry, before)
             seen = Seen(subject, at - took, took, weather, error_class, executed, entry.retry_after)
             self._seen.append(seen)
 
-    def _count(self, entry: Resulted, name: str, failed: list[_Failed]) -> None:
+    def _count(self, entry: Resulted, name: str, failed: list[Failed]) -> None:
         if self._first is not None:
             return
         if entry.state not in ("refused", "denied") or failed:
@@ -322,7 +291,7 @@ class _Reader:
     # ------------------------------------------------------------ the end
 
     def _ended(self, entry: Ended) -> None:
-        at = self._time(entry.spent.seconds)
+        at = self._times.at(entry.spent.seconds)
         self._flush(self._began() if self._open else at)
         self._last_end = entry.status
         if self._first is None:
@@ -331,7 +300,7 @@ class _Reader:
             self._first = self._trace(end, reason, entry)
             self._later_from = len(self._steps)
         # What people take before it goes on is not in its own seconds.
-        self._timed = False
+        self._times.lose()
         self._failed.clear()
 
     def _trace(self, end: End, reason: str, entry: Ended | None) -> Trace:
@@ -392,11 +361,3 @@ def _executed(entry: Retried) -> MayHaveExecuted:
     if told is not None:
         return told
     return "maybe" if entry.error_class == ErrorClass.IN_DOUBT_TIMEOUT else "no"
-
-
-def _took(entry: Retried, before: list[_Failed]) -> float:
-    """Return the seconds of this attempt alone; older records tell only those since the first."""
-    if entry.took_s or entry.marks is not None or not before:
-        return entry.took_s or (0.0 if entry.marks is not None else entry.elapsed_s)
-    last = before[-1].entry
-    return max(0.0, entry.elapsed_s - last.elapsed_s - last.wait_s)
