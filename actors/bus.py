@@ -9,8 +9,8 @@ from collections.abc import AsyncGenerator
 
 import anyio
 import msgspec
-import structlog
 
+from ..supervisor.logs import structured
 from .events import ENDS, Event, EventsDropped
 
 RECENT_MAX = 64
@@ -20,7 +20,6 @@ BUFFER_MAX = 10_000
 """Events that wait for one slow subscriber before it loses some."""
 
 _plain = logging.getLogger("ukemi")
-_plain.addHandler(logging.NullHandler())
 _LEVELS = {
     "debug": logging.DEBUG,
     "info": logging.INFO,
@@ -94,7 +93,7 @@ class Channel:
         if self._subscribers:
             for subscriber in self._subscribers:
                 subscriber.put(event)
-        if structlog.is_configured() or _plain.isEnabledFor(_LEVELS[event.level]):
+        if structured() is not None or _plain.isEnabledFor(_LEVELS[event.level]):
             log_event(event)
 
     def close(self) -> None:
@@ -121,14 +120,10 @@ class Channel:
 
 
 def log_event(event: Event) -> None:
-    """Log through structlog where the application configured it, else through `logging`.
-
-    structlog prints to standard output until it is configured; a library must not.
-    """
+    """Log an event: its fields to structlog where that is configured, else as a line to `logging`."""
     level = event.level
-    if structlog.is_configured():
+    if (structlog := structured()) is not None:
         fields = msgspec.structs.asdict(event)
-        logger: structlog.typing.FilteringBoundLogger = structlog.get_logger("ukemi")
-        getattr(logger, level)(event.event, **fields)
+        getattr(structlog.get_logger("ukemi"), level)(event.event, **fields)
     elif _plain.isEnabledFor(_LEVELS[level]):
         _plain.log(_LEVELS[level], "%s %s", event.event, event)

@@ -12,7 +12,6 @@
 from types import TracebackType
 
 import anyio
-import structlog
 from msgspec import Struct
 
 from ..stores.base import Leave
@@ -27,6 +26,7 @@ from ..supervisor import (
 )
 from ..supervisor.clock import SystemClock
 from ..supervisor.errors import UsageError
+from ..supervisor.logs import log
 from ..supervisor.policy import Policy
 from .alerts import Alerts
 from .budget import Budget
@@ -49,8 +49,6 @@ from .steady import SteadyWall
 from .teller import Teller
 from .tooling.threads import LateOutcome, Threads
 from .upstreams import Upstreams
-
-_log = structlog.get_logger("ukemi")
 
 TELL_S_MAX = 5.0
 """Seconds that leaving waits for alerts to be told; what is not is told by the next runtime."""
@@ -374,5 +372,4 @@ class Core:
 
 def _log_report(report: Report) -> None:
     """Log what a supervisor reports."""
-    if structlog.is_configured():
-        _log.warning("supervisor.report", report=repr(report))
+    log("ukemi", "warning", "supervisor.report", report=repr(report))

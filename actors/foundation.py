@@ -11,7 +11,7 @@ from ..stores.base import Store, StoreFailed
 from ..stores.liveness import owner_id
 from ..stores.open import open_store
 from ..stores.sqlite import SqliteStore
-from ..supervisor.classify import Classifier, classify, load, read_rules
+from ..supervisor.classify import Classifier, classify, read_rules
 from ..supervisor.clock import Clock, SystemClock
 from ..supervisor.errors import ErrorClass
 from ..supervisor.ids import Ids, RandomIds
@@ -29,6 +29,7 @@ from .secrets import Mask
 from .services import OnApproval
 from .staging.checks import Check, check_checks
 from .teller import OnAlert
+from .warming import warm
 from .workspaces import Snapshots, Workspaces, settings_of
 
 
@@ -71,7 +72,7 @@ class Foundation:
         self.policies = Policies(load_policy(given.policy))
         rules = read_rules(given.rules) if given.rules is not None else None
         self.classifier = Classifier(rules)
-        load()  # now: no session runs yet that would wait for it
+        warm()  # now: no session runs yet that would wait for it
         self.clock = given.clock or SystemClock()
         self.ids = given.ids or RandomIds()
         self.secrets = check_secrets(given.secrets)

@@ -6,7 +6,7 @@ fails, ends it abnormally, and the supervisor decides.
 """
 
 from functools import cached_property, partial
-from typing import assert_never
+from typing import TYPE_CHECKING, assert_never
 
 import msgspec
 
@@ -15,7 +15,6 @@ from ..stores.records import Woken
 from ..supervisor import Context, Timer
 from .approvals.approving import Approving
 from .asking import Asking
-from .audit.auditing import Auditing
 from .calling import Calling
 from .events import AlertRaised
 from .guarding.guard_calls import scope_rests
@@ -42,8 +41,11 @@ from .state import (
     WaitUntil,
     next_step,
 )
-from .undo.unwinding import Unwinder
 from .work import Cut, CutOff, Superseded, Work, pause
+
+if TYPE_CHECKING:
+    from .audit.auditing import Auditing
+    from .undo.unwinding import Unwinder
 
 CUT_ANSWERS_MAX = 3
 """Answers in a row that end at the output limit before a person is asked."""
@@ -64,8 +66,12 @@ class Life:
 
     # What few steps need is made when one does: a session that waits for its model holds none of it.
 
+    # Loaded then too (see warming.py).
+
     @cached_property
-    def _unwinder(self) -> Unwinder:
+    def _unwinder(self) -> "Unwinder":
+        from .undo.unwinding import Unwinder
+
         return Unwinder(self._session)
 
     @cached_property
@@ -73,7 +79,9 @@ class Life:
         return Rolling(self._session, self._calling.settle_open)
 
     @cached_property
-    def _auditing(self) -> Auditing:
+    def _auditing(self) -> "Auditing":
+        from .audit.auditing import Auditing
+
         return Auditing(self._session, self._work)
 
     async def run(self, ctx: Context[object]) -> None:

@@ -8,7 +8,6 @@ from collections.abc import Awaitable, Callable
 from functools import partial
 
 import anyio
-import structlog
 from msgspec import Struct
 
 from ..stores.base import (
@@ -24,6 +23,7 @@ from ..stores.base import (
 from ..stores.liveness import owner_is_dead
 from ..supervisor import Context
 from ..supervisor.clock import Clock
+from ..supervisor.logs import log
 from .checkpoint import CheckpointActor
 from .events import AlertRaised
 from .handover.wording import encodable
@@ -47,8 +47,6 @@ LOOK_S = 10.0
 _FOREVER_MS = 1 << 60
 _DELAY_S_FIRST = 1.0
 _DELAY_S_MAX = 60.0
-
-_log = structlog.get_logger("ukemi")
 
 
 class _Waiting(Struct):
@@ -220,8 +218,8 @@ class Teller:
         """Try again later. It is only logged: an alert about this would go the same way."""
         warn, now = waiting.warn, self._clock.now()
         waiting.attempts += 1
-        if structlog.is_configured():
-            _log.warning("alert.untold", text=warn.text, error=f"{type(error).__name__}: {error}")
+        told = f"{type(error).__name__}: {error}"
+        log("ukemi", "warning", "alert.untold", text=warn.text, error=told)
         waiting.due_at = now + delay_s(waiting.attempts)
         if waiting.attempts >= ATTEMPTS_MAX:
             self._waiting.pop(warn.name, None)

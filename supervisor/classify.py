@@ -1,8 +1,8 @@
 """What kind of failure an error is: the door to `classifying`.
 
 The tables behind it (some 150 patterns) take longer to load than the rest of the library, and a process
-that only reads a store needs none of them. They load with the first error, or with `load`, which a
-runtime calls when it opens: the first failure of a busy process must not wait for them.
+that only reads a store needs none of them. They load with the first error; a runtime loads them when it
+is made, so that no session waits for them.
 """
 
 from collections.abc import Mapping
@@ -15,11 +15,6 @@ from .failure import Failure, Stage, Traits
 
 if TYPE_CHECKING:
     from .classifying.user import UserRules
-
-
-def load() -> None:
-    """Load the tables now; of no effect the second time."""
-    from .classifying import classifier as _  # noqa: F401
 
 
 def classify(

@@ -6,11 +6,11 @@ from contextvars import Context as ContextVars
 from contextvars import copy_context
 from typing import TYPE_CHECKING, Any, Protocol
 
-import structlog
 from anyio.abc import TaskGroup
 
 from .clock import Clock, SystemClock
 from .exits import Classify, Crashed, ExitReason, crashed, members_of
+from .logs import log
 from .loops import Loop
 from .reports import Progress, Report, StuckChildEnded
 from .timers import Timers
@@ -96,9 +96,8 @@ class Services:
         except Exception as error:  # noqa: BLE001
             # Boundary: a fault in a listener must not leave a supervisor half way.
             name = getattr(callback, "__qualname__", repr(callback))
-            structlog.get_logger("ukemi.supervisor").error(
-                "callback.failed", callback=name, error_type=type(error).__name__
-            )
+            kind = type(error).__name__
+            log("ukemi.supervisor", "error", "callback.failed", callback=name, error_type=kind)
 
     def explain(self, error: BaseException) -> Crashed:
         """Make a record of an exception, cancellations in it left out."""

@@ -44,6 +44,7 @@ from ukemi import (
     tool,
 )
 from ukemi.actors.events import CheckpointStored, Event, RetryScheduled, SessionCompleted
+from ukemi.actors.warming import LATER
 from ukemi.models import ScriptedModel, call
 from ukemi.stores.base import Head
 
@@ -106,10 +107,14 @@ def test_supervision_alone_has_its_names() -> None:
 
 @pytest.mark.realtime
 def test_importing_stays_light() -> None:
-    """No SDK, no command line and no trio is loaded by an import, and no logging is configured."""
-    program = """
-import sys, logging, ukemi, ukemi.models, ukemi.tools, structlog
-heavy = {"openai", "anthropic", "httpx", "argparse", "trio", "uvloop", "ukemi.cli"}
+    """No SDK, no command line, no trio and no table of patterns is loaded by an import, and no
+    logging is configured."""
+    program = f"""
+import sys, logging, ukemi, ukemi.models, ukemi.tools
+assert "structlog" not in sys.modules
+import structlog
+heavy = {{"openai", "anthropic", "httpx", "argparse", "trio", "uvloop", "ukemi.cli"}}
+heavy |= {{"ukemi." + name for name in {LATER!r}}}
 print(sorted(heavy & set(sys.modules)), structlog.is_configured(), logging.getLogger().handlers)
 """
     done = subprocess.run(

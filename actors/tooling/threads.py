@@ -18,19 +18,17 @@ from queue import Empty, SimpleQueue
 from typing import Any, TypeVar, cast
 
 import anyio
-import structlog
 from anyio.lowlevel import current_token
 from msgspec import Struct
 
 from ...supervisor.errors import ToolBug, TransientError, message_of
+from ...supervisor.logs import log
 from .context import CallContext, current_or_none
 
 T = TypeVar("T")
 
 PER_TOOL_MAX = 16
 IDLE_S_MAX = 10.0
-
-_log = structlog.get_logger(__name__)
 
 
 class RunningThread(Struct, frozen=True):
@@ -204,7 +202,7 @@ class Threads:
         try:
             self._on_late(job.late())
         except Exception:  # noqa: BLE001 an event loop must not die of a listener
-            _log.exception("thread.late_outcome_lost", tool=job.tool)
+            log("ukemi", "error", "thread.late_outcome_lost", tool=job.tool, exc_info=True)
 
 
 class _Workers:

@@ -18,7 +18,6 @@ from typing import Any, Literal, cast
 from msgspec import Struct
 
 from ..shell.calls import Limits, asks_host, is_settings, sends_to
-from ..shell.risks import shell_risks
 from .conditions import condition, holds, leaves
 from .hosts import Host, Reach, host_of, hosts_in
 from .paths import NO_WORKSPACE, Where, place_of
@@ -176,6 +175,8 @@ def _declared(action: Action, policy: DangerPolicy) -> Iterator[Risk]:
     if category == "shell" and command is None:
         yield Risk("unclear", "runs commands that are not among its arguments")
     elif command is not None:
+        from ..shell.risks import shell_risks  # a reader of shells loads with the first command
+
         root = action.working_directory or NO_WORKSPACE
         yield Risk("shell", "", command)
         yield from shell_risks(command, root, limits_of(root, policy))

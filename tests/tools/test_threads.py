@@ -315,7 +315,7 @@ async def test_an_idle_thread_keeps_nothing_alive() -> None:
 
 
 async def test_a_listener_that_fails_does_not_hurt_the_loop(
-    capsys: pytest.CaptureFixture[str],
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     gate, told = Gate(), anyio.Event()
 
@@ -329,7 +329,7 @@ async def test_a_listener_that_fails_does_not_hurt_the_loop(
     with anyio.fail_after(5):
         await told.wait()
     assert await threads.run(lambda: 1, tool="save_note") == 1
-    assert "thread.late_outcome_lost" in capsys.readouterr().out
+    assert "thread.late_outcome_lost" in caplog.text
     threads.close()
 
 
