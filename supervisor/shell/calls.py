@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from fnmatch import fnmatchcase
+from types import MappingProxyType
 
 from msgspec import Struct
 
@@ -30,7 +31,7 @@ class Scope(Struct, frozen=True, kw_only=True):
     """What is known where a program stands.
 
     ``directories``: where it may run; more than one after ``cd``, which may fail. ``fetched``: paths
-    that the command downloads.
+    that the command downloads. ``links``: links that the command makes, with where they lead.
     """
 
     limits: Limits
@@ -38,12 +39,20 @@ class Scope(Struct, frozen=True, kw_only=True):
     names: Mapping[str, tuple[str, ...]]
     functions: frozenset[str] = frozenset()
     fetched: frozenset[str] = frozenset()
+    links: Mapping[str, Place] = MappingProxyType({})
 
     def places(self, text: str) -> tuple[Place, ...]:
         """Return where a path may lead."""
         workspace = self.limits.workspace
         found = (place_of(text, each, workspace) for each in self.directories)
-        return tuple(dict.fromkeys(found))
+        return tuple(dict.fromkeys(self._through(each) for each in found))
+
+    def _through(self, place: Place) -> Place:
+        """Follow a link that the same command has made."""
+        for link, target in self.links.items():
+            if place.path.startswith(f"{link}/"):
+                return Place(target.where, target.path + place.path[len(link) :])
+        return place
 
 
 class Call(Struct, frozen=True, kw_only=True):

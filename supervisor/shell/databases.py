@@ -67,9 +67,48 @@ def _redis(call: Call, scope: Scope) -> Iterator[Finding]:
         yield Risk("delete" if loses else "unclear", f"runs {shown} on a Redis database")
 
 
+_MONGO_READS = frozenset(
+    """db find findOne count countDocuments estimatedDocumentCount distinct getIndexes stats version serverStatus
+    getCollection getCollectionNames getCollectionInfos limit sort skip pretty toArray size explain hint getMongo
+    getDBNames currentOp isMaster hello printjson print JSON stringify length ObjectId ISODate NumberLong getSiblingDB
+    listCollections dbStats totalSize dataSize true false null""".split()  # noqa: SIM905 - a table
+)
+
+
+def _mongo(call: Call, scope: Scope) -> Iterator[Finding]:
+    given = options(
+        call, "fhpu", ("--eval", "--host", "--port", "-u", "-p", "--username", "--password")
+    )
+    if given.has("--version", "--help"):
+        return
+    texts = given.of("--eval")
+    if not texts or not all(_mongo_reads(each.text) for each in texts):
+        yield Risk("unclear", "runs statements on a database that are not seen")
+
+
+def _mongo_reads(code: str) -> bool:
+    """Tell whether each statement only looks: plain methods that read, called on ``db``."""
+    if UNKNOWN in code:
+        return False
+    bare = re.sub(r"\"[^\"\\]*\"|'[^'\\]*'", "''", code)
+    called = re.findall(r"([\w$]+)\s*\(", bare)
+    if re.search(
+        r"=>|(?<![=!<>])=(?!=)|\bfunction\b|[`\[]|\$(?:out|merge|where|function|accumulator)\b",
+        bare,
+    ):
+        return False
+    statements = [each.strip() for each in bare.split(";") if each.strip()]
+    plain = all(
+        re.match(r"(?:db\b|show (?:dbs|collections|databases)$|print(?:json)?\()", each)
+        for each in statements
+    )
+    return bool(statements) and plain and all(each in _MONGO_READS for each in called)
+
+
 DATABASES: dict[str, Handler] = {
     **dict.fromkeys(("psql", "cockroach"), _sql(("-c", "--command"), "cdfhpUvoFRTLPU")),
     **dict.fromkeys(("mysql", "mariadb"), _sql(("-e", "--execute"), "ehuPDS")),
     **dict.fromkeys(("sqlite3", "duckdb"), _sql(("-cmd",), "", positional=True)),
+    **dict.fromkeys(("mongosh", "mongo"), _mongo),
     **dict.fromkeys(("redis-cli", "valkey-cli"), _redis),
 }

@@ -1,5 +1,6 @@
 """Programs that read, write, move and delete files: what they put at risk. Pure."""
 
+import posixpath
 import re
 from collections.abc import Iterator
 from itertools import pairwise, product
@@ -87,7 +88,10 @@ def _ln(call: Call, scope: Scope) -> Iterator[Finding]:
     for path in given.operands[:-1] or given.operands:
         yield from reads(scope, path)
         yield from _leads_up(scope, path)
-    for path in (*given.of("-t", "--target-directory"), *given.operands[-1:]):
+    at = given.operands[-1:]
+    if len(given.operands) == 1:  # named after what it leads to, right here
+        at = (Field(posixpath.basename(at[0].text.rstrip("/")) or "."),)
+    for path in given.of("-t", "--target-directory") or at:
         yield from writes(scope, path, "makes a link at")
 
 
@@ -248,6 +252,19 @@ def _archive(scope: Scope, path: Field) -> Iterator[Risk]:
 
 def _unpack(call: Call, scope: Scope) -> Iterator[Finding]:
     given = options(call, "dxPo", ("--output",))
+    packs = (
+        call.program in ("7z", "7za")
+        and given.operands
+        and given.operands[0].text in ("a", "u", "d", "rn")
+    )
+    if packs:
+        if given.operands[0].text == "d" or given.has("-sdel"):
+            yield Risk("delete", "deletes what is in an archive, or what it packs")
+        for path in given.operands[1:2]:
+            yield from writes(scope, path)
+        for path in given.operands[2:]:
+            yield from reads(scope, path)
+        return
     for path in given.of("-d", *(("-o",) if call.program.startswith("7z") else ())) or (
         Field("."),
     ):

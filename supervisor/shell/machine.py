@@ -214,8 +214,6 @@ MACHINE: dict[str, Handler] = {
     "pg_dump": _risk("credentials", "copies a whole database"),
     "dropdb": _risk("delete", "deletes a database"),
     "createdb": _risk("config", "makes a database"),
-    "mongosh": _risk("unclear", "runs statements on a database that are not seen"),
-    "mongo": _risk("unclear", "runs statements on a database that are not seen"),
     "logger": _risk("system", "writes to the machine's log"),
     "wall": _risk("system", "tells all users of the machine something"),
 }

@@ -22,6 +22,7 @@ from .calls import (
     writes,
 )
 from .expand import Field
+from .subcommands import by_table
 
 _CURL_VALUED = "AbcCdDeEFhHKmoPQrtTuUwxXyYz"
 _CURL_LONG = """
@@ -236,7 +237,26 @@ def _always(words: str) -> Handler:
     return handler
 
 
+_GH_SENDS = re.compile(r"-[fFX].*|--(?:method|field|raw-field|input)(?:=.*)?")
+
+
+def _gh(call: Call, scope: Scope) -> Iterator[Finding]:
+    """``gh api PATH`` reads, as long as nothing is sent and no other method is named."""
+    texts = [each.text for each in call.arguments]
+    known = all(each.known for each in call.arguments)
+    sends = any(_GH_SENDS.fullmatch(each) for each in texts)
+    if (
+        texts[:1] == ["api"]
+        and known
+        and not sends
+        and not any("graphql" in each for each in texts)
+    ) and not any(re.search(r"secret|token|/keys\b", each) for each in texts):
+        return
+    yield from by_table(call, scope)
+
+
 NETWORK: dict[str, Handler] = {
+    "gh": _gh,
     **dict.fromkeys(("curl", "curlie"), _curl),
     **dict.fromkeys(("wget", "wget2"), _wget),
     **dict.fromkeys(("http", "https", "xh", "xhs"), _httpie),

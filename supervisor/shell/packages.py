@@ -186,6 +186,9 @@ def _make(call: Call, scope: Scope) -> Iterator[Finding]:
         if equals and name.isidentifier() and _SEVERAL.search(value):
             yield Risk("code", f"gives make a command of its own in {name}")
     for path in options(call, "CfIj", ("--directory", "--file")).of("-C", "--directory", "-f"):
+        if path.text in ("-", "/dev/stdin"):
+            yield Risk("code", "has make run rules that another command prints")
+            continue
         if any(place.where is not Where.INSIDE for place in scope.places(path.text)):
             yield Risk("code", f"runs rules from {path.shown}, outside the workspace")
     asks = asks or any(e.text in ("-n", "--just-print", "--recon") for e in call.arguments)

@@ -11,7 +11,7 @@ from itertools import pairwise
 
 import msgspec
 
-from ..danger.paths import UNKNOWN, Where, place_of
+from ..danger.paths import UNKNOWN, Place, Where, place_of
 from ..danger.risks import Risk
 from ..danger.sensitive import names_secret
 from .calls import (
@@ -99,6 +99,7 @@ class _Walk:
         # Where the commands of this chain stand if a "cd" in it has failed.
         self._elsewhere: tuple[str, ...] = ()
         self._fetched: set[str] = set()
+        self._links: dict[str, Place] = {}
         self._written: dict[str, str] = {}
         self._depth = 0
 
@@ -245,6 +246,7 @@ class _Walk:
             names=self._found.names,
             functions=frozenset(self._found.functions),
             fetched=frozenset(self._fetched),
+            links=dict(self._links),
         )
 
     def _secrets(self, command: Simple, program: str) -> None:
@@ -320,6 +322,7 @@ class _Walk:
         if name in _SHELLS:
             self._run_written(call.arguments, depth)
         self._download(call)
+        self._link(call)
         for found in self._findings(call, scope):
             match found:
                 case Risk():
@@ -374,6 +377,18 @@ class _Walk:
         self._add(script_risks(scope, program), call.source)
         self._add(task_risks(call.arguments), call.source)
         return None
+
+    def _link(self, call: Call) -> None:
+        """Remember a link that leads out: what is written behind it is written there."""
+        if call.program != "ln":
+            return
+        operands = [each for each in call.arguments if not each.text.startswith("-")]
+        if not operands:
+            return
+        name = operands[-1].text if len(operands) > 1 else posixpath.basename(operands[0].text)
+        for target in self._scope().places(operands[0].text):
+            if target.where is Where.OUTSIDE:
+                self._links |= {each.path: target for each in self._scope().places(name)}
 
     def _download(self, call: Call) -> None:
         """Remember where a program puts what it fetches."""

@@ -47,6 +47,7 @@ def words_of(call: Call) -> tuple[tuple[Field, ...], bool]:
             "--version",
             "-V",
             "--dry-run",
+            *("--dry-run=client", "--dry-run=server", "--dry-run=true"),
         ) and UNKNOWN not in "".join(word.text for word in call.arguments):
             asks = True
         elif not each.text.startswith("-"):

@@ -177,13 +177,16 @@ def _command(call: Call, scope: Scope) -> Iterator[Finding]:
 
 def _openssl(call: Call, scope: Scope) -> Iterator[Finding]:
     given = options(
-        call, "", ("-in", "-out", "-inkey", "-key", "-pass", "-passin", "-passout", "-days")
+        call,
+        "",
+        ("-in", "-out", "-inkey", "-key", "-signkey", "-pass", "-passin", "-passout", "-days"),
     )
-    for path in given.of("-in", "-inkey", "-key"):
+    verb = given.operands[0].text if given.operands else ""
+    public = verb in ("x509", "crl", "verify", "ocsp")  # what these show is known to everybody
+    for path in (*(() if public else given.of("-in")), *given.of("-inkey", "-key", "-signkey")):
         yield from reads(scope, path)
     for path in given.of("-out"):
         yield from writes(scope, path)
-    verb = given.operands[0].text if given.operands else ""
     if verb in ("s_client", "s_server", "s_time"):
         yield Risk("network", f"opens a connection with openssl {verb}")
     elif verb in ("genrsa", "genpkey", "req", "ca"):

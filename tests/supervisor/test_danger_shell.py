@@ -14,11 +14,14 @@ TUNED = records("shell")
 HELD_OUT = records("shell_held_out")
 AGAIN = records("shell_held_out_2")
 LAST = records("shell_held_out_3")
-ALL = TUNED + HELD_OUT + AGAIN + LAST
+MODERN = records("shell_held_out_4")
+FRESH = records("shell_held_out_5")
+EVERY = [TUNED, HELD_OUT, AGAIN, LAST, MODERN, FRESH]
+ALL = [each for rows in EVERY for each in rows]
 DANGEROUS = [each["command"] for each in ALL if each["label"] == "dangerous"]
 HARMLESS = [each["command"] for each in ALL if each["label"] == "harmless"]
 SETS = pytest.mark.parametrize(
-    "rows", [TUNED, HELD_OUT, AGAIN, LAST], ids=["tuned", "held out", "again", "last"]
+    "rows", EVERY, ids=["tuned", "held out", "again", "last", "modern", "fresh"]
 )
 
 
@@ -27,9 +30,9 @@ def strictness(verdict: Verdict) -> int:
 
 
 def test_the_sets_are_as_large_as_promised() -> None:
-    for rows in (TUNED, HELD_OUT, AGAIN, LAST):
+    for rows in EVERY:
         dangerous = sum(each["label"] == "dangerous" for each in rows)
-        assert len(rows) >= 160
+        assert len(rows) >= 120
         assert 0.4 <= dangerous / len(rows) <= 0.6
         assert all(each["why"] for each in rows)
     commands = [each["command"] for each in ALL]
