@@ -16,11 +16,19 @@ _ROLLS = 16
 """Numbers below this name other draws of the same attempt."""
 
 
+ROLLS_MAX = 2000
+"""Decisions and waits of one call, after which it is held never to end: a policy without limits meets what
+never comes back."""
+
+UNENDING = "unending"
+"""The reason of a session with such a call: the runtime would still be waiting."""
+
+
 class Fared(Struct, frozen=True, gc=False):
     """How one session fared.
 
     Attributes:
-        outcome: ``completed``, ``stopped``, or the reason for which it was handed over.
+        outcome: ``completed``, ``stopped``, the reason for which it was handed over, or ``unending``.
         seconds: until then.
         calls: attempts of tools and requests to the model.
         wasted: attempts behind the first of calls that failed all the same.
@@ -130,6 +138,10 @@ class PlayedCall:
         self.attempt = 1
         self.rolls = _ROLLS
         self.doubtful = False
+
+    @property
+    def unending(self) -> bool:
+        return self.rolls > ROLLS_MAX
 
     def roll(self) -> float:
         """Draw a number for the next decision; the same ones in the same order under each policy."""

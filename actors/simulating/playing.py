@@ -30,7 +30,7 @@ from ..events import Event
 from ..gate import NoTicket, too_long
 from ..upstreams import Ticket, Upstreams
 from .chance import key_of, mixed
-from .courses import Fared, PlayedCall, PlayedSession
+from .courses import UNENDING, Fared, PlayedCall, PlayedSession
 from .seen import CORRECTED, Asked, Fault, Trace
 from .worlds import Miss, World
 
@@ -185,6 +185,9 @@ class _Player:
             if not isinstance(directive, Retry):
                 self._end_failed(call, miss.failure, directive, ran=True)
                 return
+            if call.unending:
+                self._give_up(call)
+                return
             wake = self._clock.at + directive.delay_s
             if (yield from self._until(session, wake)):
                 self._cut_off(call, under_way=False)
@@ -211,6 +214,9 @@ class _Player:
             return answer
         with ups.holding(upstream):
             while not isinstance(answer, Ticket):
+                if call.unending:
+                    self._give_up(call)
+                    return None
                 if isinstance(answer, Wait):
                     if self._too_long(call, upstream, answer.seconds):
                         self._held(call)
@@ -322,6 +328,12 @@ class _Player:
         call.session.hand_over("blocked")
         call.session.in_doubt += call.doubtful
         call.session.wasted += max(0, call.attempt - 2)
+
+    def _give_up(self, call: PlayedCall) -> None:
+        """Stop playing what would never end."""
+        call.session.hand_over(UNENDING)
+        call.session.in_doubt += call.doubtful
+        call.session.wasted += call.attempt - 1
 
     def _cut_off(self, call: PlayedCall, *, under_way: bool) -> None:
         """The session's time is over: what was under way may have taken effect."""

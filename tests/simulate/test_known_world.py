@@ -82,6 +82,7 @@ def misses(seed: int) -> tuple[list[str], int]:
     return found, count
 
 
+@pytest.mark.slow
 def test_three_policies_do_as_the_simulator_says() -> None:
     """Of numbers whose intervals hold 95 % of the worlds, one in twenty may lie outside."""
     found, count = misses(seed=1)
@@ -91,13 +92,13 @@ def test_three_policies_do_as_the_simulator_says() -> None:
 
 @pytest.mark.slow
 def test_the_intervals_hold_as_much_as_they_say() -> None:
-    """Over five worlds with other outages, starts and durations."""
+    """Over three worlds with other outages, starts and durations."""
     found, count = list[str](), 0
-    for seed in range(2, 7):
+    for seed in range(2, 5):
         missed, of = misses(seed)
         found += missed
         count += of
-    assert count == 5 * 24
+    assert count == 3 * 24
     assert len(found) <= 0.05 * count, found
 
 

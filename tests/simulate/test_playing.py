@@ -243,6 +243,23 @@ def test_an_outage_without_an_end_ends_at_once_or_never() -> None:
     assert even.unsure and odd.unsure
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[transient]\nattempts_max = 'none'\ntime_budget_s = 'none'\n",
+        "[transient]\nattempts_max = 'none'\ntime_budget_s = 'none'\ndelay_s_first = 0.0\ndelay_s_max = 0.0\n",
+        "[transient]\nattempts_max = 'none'\ntime_budget_s = 'none'\n[breaker]\nfailures_min = 1\n",
+    ],
+)
+def test_a_policy_without_limits_and_an_outage_without_an_end_do_not_hang(text: str) -> None:
+    """The runtime would wait for ever; the simulator says so and ends."""
+    seen = outage(0.0, 50.0)[:-1]
+    traces = [trace(f"s{number}", *asked("stock"), at=60.0 + number) for number in range(3)]
+    known = learned(traces, seen, stock=READ)
+    played = play(World(known, 3), parse_policy(text))
+    assert {each.outcome for each in played.sessions} == {"unending"}
+
+
 def test_corrections_that_were_cut_off_help_at_once_or_never() -> None:
     cut = trace("s", *quotes(True), end="open", outcome="planning")
     known = learned([cut], quote=READ)
