@@ -137,7 +137,7 @@ class SessionHandle:
             self._known = None  # parked, it needs no memory, also where somebody waits for it
             # Before the look at the store: it may be woken in the middle of that.
             stirred = pool.next_life(self.id)
-            if not self._is_left(await self._store.head(self.id)):
+            if not await self._is_left(await self._store.head(self.id)):
                 pool.stirred(self.id)
                 if self.id in pool.active or await self._sessions.opened(self.id):
                     continue
@@ -146,17 +146,22 @@ class SessionHandle:
             if pool.closed:
                 raise RuntimeClosed(f"session {self.id} is parked; it goes on in another runtime")
 
-    def _is_left(self, head: Head) -> bool:
+    async def _is_left(self, head: Head) -> bool:
         """Tell whether the session is in the store alone, and will be gone on with."""
         if head.status == "parked":
             return True
-        return (
-            head.status == "running"
-            and self._sessions.pool.admission.leaves
-            and self.id not in self._sessions.active
-            and head.facts.agent in self._sessions.agents
-            and (head.owner is None or owner_is_dead(head.owner))
-        )
+        sessions = self._sessions
+        if (
+            head.status != "running"
+            or not sessions.pool.admission.leaves
+            or self.id in sessions.active
+            or head.facts.agent not in sessions.agents
+        ):
+            return False
+        if head.owner is None or owner_is_dead(head.owner):
+            return True
+        lease_until_ms = (await self._store.owners()).get(head.owner, 0)
+        return lease_until_ms <= self._clock.wall_ms() and self.id not in sessions.active
 
     async def _is_over(self, session: Session) -> bool:
         """Tell whether somebody has gone on with the session since it ended here.

@@ -153,7 +153,7 @@ class Soaked:
             known = bool(self.effects.of.get(tag))
             try:
                 await handle.resolve(
-                    "done" if known else "not_done",
+                    "done" if known else "retry",
                     call=(doubt.n, doubt.index),
                     result="seen to" if known else None,
                 )
