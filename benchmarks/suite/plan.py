@@ -149,7 +149,7 @@ SCALES: Mapping[Scale, Scaled] = {
 
 LONG_FROM = 50_000
 """Sessions from which on a cell of B3 takes so long that it gets ``rounds_long``."""
-B4_STEPS, B4_STEPS_PEERS = 20, 3
+B4_STEPS, B4_STEPS_PEERS = 20, 2
 
 
 def plan(scale: Scaled, bodies: Bodies) -> list[Entry]:

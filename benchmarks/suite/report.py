@@ -1,15 +1,16 @@
 """Put a run's tables and plots into the documentation.
 
-    python -m benchmarks report FILE [--page docs/benchmarks.md]
+    python -m benchmarks report FILE [FILE ...] [--page docs/benchmarks.md]
 
 The page has places for them, each between ``<!-- suite: NAME -->`` and ``<!-- suite end -->``; what
-stands there is replaced, the rest is left alone. A workload the run has not measured is left alone too.
+stands there is replaced, the rest is left alone, and so is a workload that was not measured. Of several
+files, each workload is taken from the last one that has it.
 """
 
 import argparse
 import re
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
@@ -51,12 +52,25 @@ def read(path: Path) -> Report:
         raise SystemExit(f"{path} is no report of the suite: {error}") from None
 
 
+def merged(reports: Sequence[Report]) -> list[Row]:
+    """Return the rows of all: each workload's from the last report that has it."""
+    last = {row.workload: report for report in reports for row in report.rows}
+    return [
+        row
+        for workload in WORKLOADS
+        if workload in last
+        for row in last[workload].rows
+        if row.workload == workload
+    ]
+
+
 def head(report: Report) -> str:
     """Return the lines that say when, where and with what it was measured."""
+    measured = ", ".join(sorted({row.workload.upper() for row in report.rows}))
     facts = report.machine
     versions = ", ".join(f"{name} {version}" for name, version in report.versions.items())
     return (
-        f"Run of {facts['at']}, {report.minutes:.0f} minutes, scale `{report.scale}`, "
+        f"Run of {facts['at']} ({measured}), {report.minutes:.0f} minutes, scale `{report.scale}`, "
         f"{facts['processors']} processors; load {facts['load']:.1f} before it began and "
         f"{facts['load_after']:.1f} at its end (a load above 1 before it began means that the machine was "
         f"busy with other work).\n\nVersions: {versions}.\n"
@@ -131,10 +145,10 @@ DRAWN: Mapping[str, Callable[[Results], str]] = {
 }
 
 
-def sections(report: Report, drawn: Mapping[str, str]) -> dict[str, str]:
+def sections(reports: Sequence[Report], drawn: Mapping[str, str]) -> dict[str, str]:
     """Return the text of each place."""
-    results = Results(report.rows)
-    found = {"run": head(report), "verdict": verdict_table(results) + "\n"}
+    results = Results(merged(reports))
+    found = {"run": "\n".join(map(head, reports)), "verdict": verdict_table(results) + "\n"}
     for workload, name in WORKLOADS.items():
         tables = tables_of(results.of(workload), workload)
         picture = f"![{name}](benchmarks/{workload}.svg)\n\n" if workload in drawn else ""
@@ -153,23 +167,23 @@ def filled(page: str, found: Mapping[str, str]) -> str:
     return PLACE.sub(place, page)
 
 
-def write(report: Report, page: Path) -> list[Path]:
+def write(reports: Sequence[Report], page: Path) -> list[Path]:
     """Rewrite the page and its plots; return the files written."""
-    drawn = plots(Results(report.rows))
+    drawn = plots(Results(merged(reports)))
     folder = page.parent / page.stem
     folder.mkdir(exist_ok=True)
     written = [page]
     for workload, svg in drawn.items():
         written.append(folder / f"{workload}.svg")
         written[-1].write_text(svg, "utf-8")
-    page.write_text(filled(page.read_text("utf-8"), sections(report, drawn)), "utf-8")
+    page.write_text(filled(page.read_text("utf-8"), sections(reports, drawn)), "utf-8")
     return written
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks report", description=__doc__)
-    parser.add_argument("file", type=Path, help="what the suite has written with --json")
+    parser.add_argument("files", type=Path, nargs="+", metavar="FILE", help="of the suite's --json")
     parser.add_argument("--page", type=Path, default=PAGE)
     given = parser.parse_args()
-    for path in write(read(given.file), given.page):
+    for path in write([read(path) for path in given.files], given.page):
         print(path, file=sys.stderr)

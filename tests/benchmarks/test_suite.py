@@ -191,12 +191,22 @@ def test_the_page_has_a_place_for_everything(tmp_path: Path) -> None:
     ]
     rows[0].variant = "read, normal"
     report = Report(machine=facts, versions={"x": "1.2.3"}, scale="quick", minutes=1.0, rows=rows)
-    written = write(report, page)
+    again = Report(machine=facts, versions={}, scale="full", minutes=2.0, rows=[row(654.0)])
+    again.rows[0].variant = "read, normal"
+    written = write([again, report], page)
     text = page.read_text()
-    for part in ("Run of 2031-02-03", "x 1.2.3", "| 7,654 |", "| 76 |", "| 765 |", "not measured"):
+    for part in (
+        "Run of 2031-02-03 (B1, B2, B5)",
+        "x 1.2.3",
+        "| 7,654 |",
+        "| 76 |",
+        "| 765 |",
+        "not measured",
+    ):
         assert part in text, part
     assert [path.name for path in written] == ["benchmarks.md", "b1.svg", "b2.svg", "b5.svg"]
     assert "(benchmarks/b2.svg)" in text
+    assert "| 654 |" not in text  # of a workload, the last file's rows
 
 
 def test_bytes_of_messages_are_those_of_their_json() -> None:
