@@ -176,10 +176,10 @@ def state_of_failed(
 ) -> CallState:
     """Whether the ledger knows how the call stands.
 
-    A write that is not safe to repeat and failed without saying that it did not execute is in
-    doubt, whatever the class: an equal call must not run until somebody knows. A key does not help
-    here: the next call the model makes has another. An attempt that certainly did not execute says
-    nothing of those before it, but a refusal for good does.
+    A write that is not safe to repeat, or that would be undone, and failed without saying that it
+    did not execute is in doubt, whatever the class: an equal call must not run until somebody knows.
+    A key does not help here: the next call the model makes has another. An attempt that certainly
+    did not execute says nothing of those before it, but a refusal for good does.
     """
     if isinstance(directive, Conclude) and ran:
         return "failed"
@@ -189,8 +189,8 @@ def state_of_failed(
 
 
 def may_have_taken_effect(failure: Failure, traits: Traits) -> bool:
-    """Tell whether an attempt that ended like this may have done what must not be done twice."""
-    return failure.may_have_executed != "no" and not traits.safe_to_retry
+    """Tell whether an attempt that ended like this may have done what somebody has to know of."""
+    return failure.may_have_executed != "no" and traits.leaves_doubt
 
 
 def _book_correction(session: Session) -> Refusal | None:

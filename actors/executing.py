@@ -294,7 +294,7 @@ class Executing:
             return self._unrepeated(call, tries)
         return interrupted(
             call.digest,
-            safe=call.traits.safe_to_retry,
+            safe=not call.traits.leaves_doubt,
             still_running=not call.tool.is_async,
             attempts=tries.attempt,
         )

@@ -87,7 +87,7 @@ class Preparing:
             return came_back(intent, intent.late)
         name = asked.call.name
         toolbox = self._session.installed.toolbox
-        safe = name in toolbox and toolbox.get(name).marks.safe_to_retry
+        safe = name in toolbox and not traits_of(toolbox.get(name)).leaves_doubt
         wait = self._session.state.waits.get(asked.id)
         if wait is not None and not wait.begun:
             return given_up(wait, why, intent)
@@ -259,7 +259,7 @@ class Preparing:
             digest=intent.digest if intent else self._named(tool, call),
             key=intent.key if intent else None,
             attempt=intent.attempts + (not unbegun) if intent else 1 + (not repeat),
-            doubtful=(before or not unbegun) and not traits.safe_to_retry,
+            doubtful=(before or not unbegun) and traits.leaves_doubt,
             probe_first=not repeat,
             still_running=asked.id in session.began,
         )

@@ -238,7 +238,7 @@ def _passed(failure: Failure, traits: Traits) -> Directive:
     """
     if traits.is_model:
         return HandOver("blocked", "the other side cancelled the model's request; never repeated")
-    doubtful = failure.may_have_executed != "no" and not traits.safe_to_retry
+    doubtful = failure.may_have_executed != "no" and traits.leaves_doubt
     return _doubt() if doubtful else PassThrough()
 
 

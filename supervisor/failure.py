@@ -31,6 +31,8 @@ class Traits(Struct, frozen=True, kw_only=True):
 
     safe_to_retry: bool = False
     accepts_key: bool = False
+    undone: bool = False
+    """What it did is undone where its session does not complete: so whether it did it matters."""
     is_model: bool = False
     """The call is a request to the session's model: what is too large is the conversation."""
 
@@ -38,6 +40,11 @@ class Traits(Struct, frozen=True, kw_only=True):
     def repeatable(self) -> bool:
         """Whether repeating the call can do no harm, even if the first attempt took effect."""
         return self.safe_to_retry or self.accepts_key
+
+    @property
+    def leaves_doubt(self) -> bool:
+        """Whether somebody has to know if an attempt that is not repeated took effect."""
+        return not self.safe_to_retry or self.undone
 
 
 MODEL_TRAITS = Traits(safe_to_retry=True, is_model=True)

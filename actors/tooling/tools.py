@@ -72,7 +72,11 @@ class Tool(Generic[P, R_co]):
             name=name,
             description=described.text,
             marks=marks,
-            traits=Traits(safe_to_retry=marks.safe_to_retry, accepts_key=marks.accepts_key),
+            traits=Traits(
+                safe_to_retry=marks.safe_to_retry,
+                accepts_key=marks.accepts_key,
+                undone=marks.undo == "compensate",
+            ),
             shows_no_risk=shows_no_risk(marks.danger, marks.upstream, visible, defaults),
             parameters=read.schema,
             is_async=is_async(function),

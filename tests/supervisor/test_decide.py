@@ -189,6 +189,13 @@ CASES = [
         "in_doubt",
     ),
     Case(
+        "and one that is safe to repeat, where it would be undone",
+        failure(C.CANCELLED),
+        Traits(safe_to_retry=True, undone=True),
+        HandOver,
+        "in_doubt",
+    ),
+    Case(
         "so is a keyed one: it is not repeated, and the model's next call has another key",
         failure(C.CANCELLED),
         KEYED,

@@ -23,7 +23,16 @@ if TYPE_CHECKING:
 CallId = tuple[int, int]
 
 REPEATABLE: frozenset[Kind] = frozenset(
-    ("read", "safe", "keyed", "undoable_keyed", "thread_keyed", "beside", "prepared_keyed")
+    (
+        "read",
+        "safe",
+        "safe_undoable",
+        "keyed",
+        "undoable_keyed",
+        "thread_keyed",
+        "beside",
+        "prepared_keyed",
+    )
 )
 """Tools whose effect may be asked for again whatever became of the first attempt."""
 
@@ -242,7 +251,7 @@ class Outside:
             self.by_key[key] = (seen.session, seen.call, seen.part)
         seen.effects.append(self.now())
         self.note(f"effect {seen.part} {seen.what} {len(seen.effects)}")
-        if len(seen.effects) > 1 and seen.kind not in ("safe", "read"):
+        if len(seen.effects) > 1 and seen.kind not in ("safe", "safe_undoable", "read"):
             self.broken(f"{seen.part} of {seen.kind} {seen.what} took effect twice")
 
     # ------------------------------------------------------------ what must hold

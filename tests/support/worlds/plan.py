@@ -35,6 +35,7 @@ SURE: frozenset[str] = frozenset(
 Kind = Literal[
     "read",
     "safe",
+    "safe_undoable",
     "keyed",
     "probed",
     "plain",

@@ -127,6 +127,9 @@ class Toolmaker:
         async def undo_beside(what: str) -> str:
             return await do("beside_undoable", what, "undo")
 
+        async def undo_safe(what: str) -> str:
+            return await do("safe_undoable", what, "undo")
+
         async def undo_keyed(what: str, *, key: str) -> str:
             return await do("undoable_keyed", what, "undo")
 
@@ -156,6 +159,10 @@ class Toolmaker:
         @tool(safe_to_retry=True, timeout_s=TIMEOUT_S)
         async def safe(what: str) -> str:
             return await do("safe", what, "body")
+
+        @tool(safe_to_retry=True, compensate=undo_safe, timeout_s=TIMEOUT_S)
+        async def safe_undoable(what: str) -> str:
+            return await do("safe_undoable", what, "body")
 
         @tool(accepts_key=True, timeout_s=TIMEOUT_S, upstream="shop")
         async def keyed(what: str, *, key: str) -> str:
@@ -211,7 +218,18 @@ class Toolmaker:
             raise AssertionError("its twin runs in its place")
 
         return [
-            *(read, safe, keyed, probed, plain, undoable, undoable_keyed, danger, prepared),
+            *(
+                read,
+                safe,
+                safe_undoable,
+                keyed,
+                probed,
+                plain,
+                undoable,
+                undoable_keyed,
+                danger,
+                prepared,
+            ),
             *(prepared_keyed, beside, beside_undoable, thread_plain, thread_keyed),
         ]
 
