@@ -73,7 +73,7 @@ format: .venv/.lint
 
 # All workloads beside the limits and the peers, which it installs into .venv-peers-agents.
 bench: .venv/.stamp
-	$(BIN)/python -m benchmarks suite
+	$(BIN)/python -m benchmarks suite --minutes 25
 
 # Beside pykka and xoscar, which it installs into .venv-peers.
 bench-kernel: .venv/.stamp

@@ -87,6 +87,9 @@ def _given() -> argparse.Namespace:
     parser.add_argument(
         "--rounds", type=at_least_one, help="of ours and the limits; peers: at most 3"
     )
+    parser.add_argument(
+        "--minutes", type=float, help="after so many, only what was not measured at all yet"
+    )
     parser.add_argument("--json", type=Path, help="where it goes; default: benchmarks/results/")
     parser.add_argument("--no-peers", action="store_true", help="without the peers, and stamina")
     size = parser.add_mutually_exclusive_group()
@@ -104,9 +107,10 @@ def measure(
     only: Sequence[str],
     rounds: int | None,
     peers: Path | None,
+    minutes: float | None = None,
     tell: Callable[[str], None] = _tell,
 ) -> Report:
-    """Run the suite.
+    """Run the suite; see `run` for ``minutes``.
 
     Raises:
         CellFailed, CutOff: the cell that the sizes of records come from.
@@ -118,7 +122,7 @@ def measure(
     tell(
         f"{len(entries)} cells, records of {bodies.read}, {bodies.intent} and {bodies.result} bytes"
     )
-    rows = run(entries, peers, tell)
+    rows = run(entries, peers, tell, minutes)
     return Report(
         machine=msgspec.convert(
             {**facts, "load_after": os.getloadavg()[0], **bodies._asdict()},
@@ -149,7 +153,7 @@ def main() -> None:
     scale: Scale = "quick" if given.quick else "full" if given.full else "standard"
     peers = None if given.no_peers else build("peers_agents")
     try:
-        report = measure(scale, given.only, given.rounds, peers)
+        report = measure(scale, given.only, given.rounds, peers, given.minutes)
     except (CellFailed, CutOff) as error:
         raise SystemExit(f"nothing can be measured: {error}") from None
     results = Results(report.rows)

@@ -17,7 +17,7 @@ import msgspec
 from msgspec import Struct
 
 from .figures import Results, counted, middle
-from .plan import WORKLOADS
+from .plan import PEERS, WORKLOADS
 from .plot import bars, lines
 from .run import Row
 from .tables import tables_of, verdict_table
@@ -64,13 +64,23 @@ def merged(reports: Sequence[Report]) -> list[Row]:
     ]
 
 
+def rounds_of(rows: Sequence[Row], *, peers: bool) -> str:
+    """Return how many rounds were taken, the fewest and the most."""
+    found = {len(row.rounds) for row in rows if row.rounds and (row.contender in PEERS) == peers}
+    if not found:
+        return "0"
+    return str(min(found)) if len(found) == 1 else f"{min(found)} to {max(found)}"
+
+
 def head(report: Report) -> str:
     """Return the lines that say when, where and with what it was measured."""
     measured = ", ".join(sorted({row.workload.upper() for row in report.rows}))
     facts = report.machine
+    ours, peers = (rounds_of(report.rows, peers=which) for which in (False, True))
     versions = ", ".join(f"{name} {version}" for name, version in report.versions.items())
     return (
         f"Run of {facts['at']} ({measured}), {report.minutes:.0f} minutes, scale `{report.scale}`, "
+        f"rounds of ours and the limits {ours}, of the peers {peers}; "
         f"{facts['processors']} processors; load {facts['load']:.1f} before it began and "
         f"{facts['load_after']:.1f} at its end (a load above 1 before it began means that the machine was "
         f"busy with other work).\n\nVersions: {versions}.\n"

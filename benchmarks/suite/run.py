@@ -20,6 +20,7 @@ from .plan import IN_PEERS_ENVIRONMENT, PARKED_MODULE, PEERS, Entry
 
 ROOT = Path(__file__).resolve().parents[2]
 CELL_S_MAX, PEER_CELL_S_MAX = 600.0, 60.0
+PEERS_SHARE = 0.7
 
 Figures = dict[str, float]
 
@@ -119,10 +120,13 @@ def run(
     entries: Sequence[Entry],
     peers: Path | None,
     tell: Callable[[str], None],
+    minutes: float | None = None,
 ) -> list[Row]:
     """Measure everything.
 
     Args:
+        minutes: after so many, what has been measured once is measured no more; a peer already
+            after `PEERS_SHARE` of them. None: every round is taken.
         peers: the interpreter that has them; entries that need it are left out without one.
         tell: is told of each cell that is done.
     """
@@ -142,6 +146,8 @@ def run(
         filled = Filled(Path(folder))
         try:
             for turn, entry, row in _turns(chosen, rows):
+                if turn > 0 and _over(entry, (time.monotonic() - began) / 60, minutes):
+                    continue
                 _measure(entry, row, _python(entry, peers), filled)
                 passed = time.monotonic() - began
                 tell(f"[{passed / 60:4.1f} min] round {turn + 1}: {_said(row)}")
@@ -156,6 +162,13 @@ def _turns(entries: Sequence[Entry], rows: Sequence[Row]) -> Iterator[tuple[int,
         for entry, row in zip(entries, rows, strict=True):
             if turn < entry.rounds and _may_run(row, rows):
                 yield turn, entry, row
+
+
+def _over(entry: Entry, passed: float, minutes: float | None) -> bool:
+    """Tell whether the time for one more round of this is over."""
+    if minutes is None:
+        return False
+    return passed > minutes * (PEERS_SHARE if entry.contender in PEERS else 1.0)
 
 
 def _python(entry: Entry, peers: Path | None) -> Path:

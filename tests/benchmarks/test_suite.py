@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections.abc import Iterable
 from pathlib import Path
+from types import SimpleNamespace
 from xml.etree import ElementTree
 
 import pytest
@@ -266,6 +267,28 @@ def test_what_is_cut_off_is_given_nothing_larger(monkeypatch: pytest.MonkeyPatch
         "round 1: b1, 1: Ukemi: us 2",
         "round 2: b1, 1: Ukemi: us 2",
     ]
+
+
+def test_time_is_up_for_peers_first_and_nothing_goes_unmeasured(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Each cell takes a minute; of ten there are seven for peers."""
+    now_s = 0.0
+
+    def run_cell(*_: object) -> running.Figures:
+        nonlocal now_s
+        now_s += 60.0
+        return {"us": 2.0}
+
+    monkeypatch.setattr(running, "run_cell", run_cell)
+    monkeypatch.setattr(running, "time", SimpleNamespace(monotonic=lambda: now_s))
+    who = [UKEMI, "aiosqlite", "DBOS", "LangGraph"]
+    entries = [entry(name, 1, "any", rounds=5) for name in who]
+    said: list[str] = []
+    rows = running.run(entries, Path("python"), said.append, minutes=10.0)
+    assert [len(each.rounds) for each in rows] == [4, 3, 2, 2]
+    late = running.run(entries, Path("python"), said.append, minutes=1.0)
+    assert [len(each.rounds) for each in late] == [1, 1, 1, 1]
 
 
 def test_without_peers_their_cells_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
