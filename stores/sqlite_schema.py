@@ -151,13 +151,27 @@ def check_open(path: Path) -> None:
     """
     if not path.exists():
         return
-    uri = f"{path.absolute().as_uri()}?mode=ro"
+    try:
+        found = _numbers(path, "mode=ro")
+    except sqlite3.OperationalError as error:
+        if error.sqlite_errorname != "SQLITE_READONLY_ROLLBACK":
+            raise
+        # Whoever made or migrated it was killed before the log was there. What it had begun must be
+        # rolled back, which a reader may not; whose file it is, stands in it as it is.
+        found = _numbers(path, "mode=ro&immutable=1")
+    application, version, tables = found
+    if application or version or tables:
+        check_numbers(path, application, version)
+
+
+def _numbers(path: Path, how: str) -> tuple[int, int, int]:
+    """Return application, version and number of tables."""
+    uri = f"{path.absolute().as_uri()}?{how}"
     with closing(sqlite3.connect(uri, uri=True, timeout=0)) as connection:
         application = _number(connection, "application_id")
         version = _number(connection, "user_version")
-        tables = connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0]
-    if application or version or tables:
-        check_numbers(path, application, version)
+        tables: int = connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0]
+    return application, version, tables
 
 
 def migrate(connection: sqlite3.Connection) -> None:
