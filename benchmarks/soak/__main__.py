@@ -15,6 +15,8 @@ import anyio
 import msgspec
 from msgspec import Struct
 
+from ukemi import StoreError
+
 from .checks import Found, Steady, check_folder, check_steady
 from .child import Rest, Sample
 
@@ -119,8 +121,12 @@ class Soak:
         self.report.broken.extend(steady.broken)
 
     def _check(self, folder: Path) -> None:
-        found: Found = anyio.run(check_folder, folder)
         report = self.report
+        try:
+            found: Found = anyio.run(check_folder, folder)
+        except StoreError as error:
+            report.broken.append(f"{folder.name}: {error}")
+            return
         report.sessions += found.sessions
         report.effects += found.effects
         report.statuses.update(found.statuses)
