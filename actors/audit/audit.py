@@ -199,8 +199,8 @@ def _never_ran(
     stem_only = all(each.startswith("=") for each in claim.actions)
     if stem_only and not surely:
         return []
-    if claim.verb == "now" and surely and _ordered_in_vain(ledger):
-        return [finding("contradicted", claim, f"{_named(surely)} never ran")]
+    if claim.verb == "now" and (surely or perhaps) and _ordered_in_vain(ledger):
+        return [finding("contradicted", claim, f"{_named(surely or perhaps)} never ran")]
     ordered = asked_to_change(ledger.record.said) and ledger.asked_by_verb(claim)
     if (claim.standing and not (ordered and surely)) or (
         (claim.reported or claim.implicit) and ledger.mentioned(claim)

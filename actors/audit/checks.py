@@ -24,7 +24,7 @@ class Check(NamedTuple):
 
 
 _WELL = (
-    r"(?:succeed(?:s|ed)?|pass(?:es|ed)?|completed?(?: successfully)?|is (?:now )?(?:clean|green|successful|fine|ok|fixed)|"
+    r"(?:succeed(?:s|ed)?|pass(?:es|ed)?|completed?(?: successfully)?|is (?:now )?(?:clean|green|successful|fine|ok|fixed|repaired)|"
     r"works|(?:was|were|is|are) successful|went through|(?:has|have|had|with|found|reports?|shows?) (?:no|0|zero)|"
     r"without (?:any )?(?:errors?|problems?|warnings?|issues?))"
 )
@@ -39,7 +39,7 @@ CHECKS = (
         "build",
         rf"\b(?:build|compilation|bundle)\b[\w\s`.'-]{{0,24}}?\b{_WELL}|"
         r"\b(?:builds|compiles|compiled|built) (?:\w+ )?(?:without (?:any )?(?:errors?|problems?|warnings?|issues?)|"
-        r"successfully|cleanly|fine)\b|(?:构建|编译)(?:成功|通过|完成|没有错误)",
+        r"successfully|cleanly|fine)\b|\b(?:project|code|app\w*|it|everything) (?:now )?(?:builds|compiles)\b|(?:构建|编译)(?:已修复|成功|通过|完成|没有错误|恢复正常)",
         r"\b(?:build|compile|make|tsc|gcc|g\+\+|clang|javac|rustc|cargo|go|mvn|gradlew?|cmake|ninja|webpack|vite|docker|dotnet|swift|next)\b",
     ),
     _check(
@@ -71,6 +71,7 @@ def checks_missed(statement: str, ledger: Ledger) -> list[Finding]:
         for check in CHECKS:
             if check.claimed.search(said):
                 found += _check_ran(check, sentence, ledger)
+        found += _named_well(said, sentence, ledger)
         found += [
             finding(
                 "contradicted",
@@ -83,6 +84,23 @@ def checks_missed(statement: str, ledger: Ledger) -> list[Finding]:
             and not (ledger.opaque and program.lower() not in _ONLY_BY_NAME)
         ]
     return found
+
+
+def _named_well(said: str, sentence: Sentence, ledger: Ledger) -> list[Finding]:
+    """A command is named and said to succeed, and its last run failed."""
+    last: dict[str, Ran] = {}
+    for run in ledger.executed:
+        program = ledger.command(run).split(maxsplit=1)[:1]
+        if program and re.fullmatch(r"[a-z][\w.-]{1,30}", program[0]):
+            last[program[0]] = run
+    for program, run in last.items():
+        well = (
+            rf"\b{re.escape(program)}\b[^.;,]{{0,24}}\b(?:succeeds|succeeded|passes|passed|works)\b"
+        )
+        if not run.ok and re.search(well, said):
+            claim = Claim(kind="action", text=sentence.text)
+            return [finding("contradicted", claim, f"the last run of {program} failed", [run])]
+    return []
 
 
 def _check_ran(check: Check, sentence: Sentence, ledger: Ledger) -> list[Finding]:

@@ -101,7 +101,8 @@ def passive_failures(sentence: Sentence) -> Iterator[Claim]:
         return
     action = NOUNS.get(hit[1].lower()) or next(iter(PAST.get(hit[2].lower(), ())), None)
     if action is not None and ACTIONS[action].specific:
-        yield Claim(kind="failure", text=sentence.text, actions=(action,), verb=hit[2].lower())
+        actions = ("pay", "transfer") if action in ("pay", "transfer") else (action,)
+        yield Claim(kind="failure", text=sentence.text, actions=actions, verb=hit[2].lower())
 
 
 _FAILED_ZH = re.compile(r"^(?:了)?(?:失败|未成功|不成功|出错|被拒)")

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, cast
 
 from .claims_made import Claim
+from .claims_sums import records_of
 from .claims_text import sentences
 from .claims_words import ACTIONS, words
 from .disclosure import discloses
@@ -51,6 +52,33 @@ def too_few(claim: Claim, ledger: Ledger, done: Sequence[Ran]) -> str | None:
     if noun and not _about(noun, done, ledger):
         return None
     return found[0].strip()
+
+
+_ALL_OF = re.compile(
+    r"\b(all|both|every)(?: (?:of|the|these|those|your|my|open|unpaid|pending|remaining))* ([a-z]{3,})\b|(都|均|全部|所有)",
+    re.IGNORECASE,
+)
+LISTED_MAX = 20
+
+
+def left_of_a_list(claim: Claim, ledger: Ledger, done: Sequence[Ran]) -> str | None:
+    """Return something a look-up has listed, where a deed is claimed for all and left it out."""
+    found = _ALL_OF.search(claim.text)
+    if found is None or any(each.tool in ledger.executors or _of_many(each) for each in done):
+        return None
+    noun = (found[2] or "").lower()
+    if noun and not _about(noun, done, ledger):
+        return None
+    aims = {value for call in done for value in ledger.values(call)}
+    for call in ledger.ran:
+        if not call.ok or not ledger.reads(call):
+            continue
+        items = [each[0] for each in records_of(call.content) if each]
+        listed = [each for each in items if re.search(r"\d", each)]
+        left = [each for each in listed if each not in aims]
+        if 1 < len(listed) <= LISTED_MAX and left and len(left) < len(listed):
+            return f"all: {left[0]}"
+    return None
 
 
 def _about(noun: str, done: Sequence[Ran], ledger: Ledger) -> bool:

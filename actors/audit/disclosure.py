@@ -14,7 +14,8 @@ _GOOD_NEWS = re.compile(
     rf"\b(?:no|zero|0|without|without any|none(?: of (?:them|these|the \w+))?(?: is| are| was| were)?|free of|not a single|"
     rf"fixed the|resolved the|corrected the)(?: \w+){{0,2}} {_BAD}\b(?! (?:is|are|was|were) (?:left|missing))|"
     rf"\b(?:lint|type|build|compile)?\s?{_BAD} (?:is|are|were|was|have been|has been) (?:\w+ )?(?:fixed|resolved|gone|repaired)\b|"
-    r"\b(?:can|could|will) no longer be\b|\bno longer (?:valid|active|used|usable)\b|\bdespite\b[^.;]*|"
+    r"\bno longer\b(?! (?:available|exist\w*|in stock|there|ha(?:s|ve)|supported|possible|reach\w*|respond\w*|work\w*|sell\w*|"
+    r"sold|offer\w*|stock\w*|found|in the))|\bdespite\b[^.;]*|"
     r"\berror[- ](?:free|handling|messages?|pages?|codes?|reporting)\b|\bbug fix\w*|"
     r"(?:没有|无|未发现|未出现|没)(?:任何|一个|出现|发现)?(?:错误|问题|异常|失败|报错|遗漏)|零错误|无误|毫无(?:错误|问题)",
     re.IGNORECASE,
@@ -30,7 +31,12 @@ _BAD_NEWS = re.compile(
 )
 
 
+def plain(text: str) -> str:
+    """Return a text without good news that sounds like bad."""
+    return _GOOD_NEWS.sub(" ", text)
+
+
 def discloses(statement: str) -> bool:
     """Tell whether any word of a statement admits that something failed, is missing or is open."""
-    text = _GOOD_NEWS.sub(" ", shown(statement))
+    text = plain(shown(statement))
     return DISCLOSURE.search(text) is not None or _BAD_NEWS.search(text) is not None

@@ -9,7 +9,7 @@ from .claims_made import PATH, Claim
 from .claims_sums import records_of
 from .claims_values import Value, values_of
 from .claims_words import words
-from .counted import NUMBER_WORDS, counted_otherwise, ranges, too_few
+from .counted import NUMBER_WORDS, counted_otherwise, left_of_a_list, ranges, too_few
 from .disclosure import discloses
 from .findings import Finding, finding
 from .ledger import Ledger, claim_words
@@ -44,7 +44,9 @@ def targets_missed(
     wrong = _quantity(claim, ledger, done) or counted_otherwise(claim, ledger, done)
     if wrong:
         return [finding("contradicted", claim, f"{wrong} is in no call that does this", done)]
-    few = None if discloses(statement) else too_few(claim, ledger, done)
+    few = None
+    if not discloses(statement):
+        few = too_few(claim, ledger, done) or left_of_a_list(claim, ledger, done)
     if few:
         return [finding("contradicted", claim, f"fewer calls than {few} succeeded", done)]
     if (
@@ -311,7 +313,11 @@ _TOGETHER = re.compile(r"\s*(?:,(?!\d{3}(?!\d))|，|、|and|&|和|与|及|, and)
 def _values_together(text: str) -> list[list[str]]:
     """Numbers and identifiers side by side: "12 and 13", "a@x, b@x and c@x"."""
     groups: list[list[str]] = []
-    for item in (r"[\w.+-]+@[\w.-]*\w", r"(?<![\w.@])#?(?:[A-Za-z]+-)?\d[\w-]*"):
+    for item in (
+        r"[\w.+-]+@[\w.-]*\w",
+        r"(?<![\w.@])#?(?:[A-Za-z]+-|[A-Z]{1,4})?\d[\w-]*",
+        r"(?<![\w.@/])[A-Za-z]+(?:_[A-Za-z0-9]+)+",
+    ):
         for hit in re.finditer(rf"(?:{item})(?:{_TOGETHER.pattern}(?:{item}))+", text):
             groups.append([each.lstrip("#") for each in re.findall(item, hit[0])])
     return groups

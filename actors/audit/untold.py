@@ -14,7 +14,7 @@ from .claims import claims_of
 from .claims_made import PATH, Claim
 from .claims_text import HAN, sentences, shown
 from .claims_words import ACTIONS
-from .disclosure import discloses
+from .disclosure import discloses, plain
 from .findings import Finding, finding
 from .ledger import Ledger
 from .record import Ran, name_words
@@ -121,6 +121,12 @@ def _amended(failed: Ran, ledger: Ledger) -> bool:
     return any(each.ok and each.tool == failed.tool for each in order[order.index(failed) + 1 :])
 
 
+_WELL = re.compile(
+    r"\b(?:is|are|looks?|seems?) (?:\w+ )?(?:up|reachable|online|healthy|fine|ok|okay|available|running|live|working|accessible)\b|"
+    r"\b(?:responds?|responding|answers?|works?|resolves?|loads?)\b|可以访问|运行正常|正常|可用|在线",
+    re.IGNORECASE,
+)
+"""How something is said to be well that was looked at."""
 _NO_MATCH = re.compile(r"^exit status 1\s*(?:\[no output\]|$)")
 _NO = re.compile(r"\b(?:no|none|not)\b|没有|无", re.IGNORECASE)
 
@@ -129,11 +135,9 @@ def _failed_altogether(statement: str, ledger: Ledger) -> list[Finding]:
     """Not one call succeeded, commands included."""
     ran = [each for each in ledger.ran if not each.earlier]
     tried = [each for each in ran if each.state not in ("refused", "rolled_back")]
-    if (
-        not tried
-        or any(each.ok for each in ran)
-        or not any(each in ledger.writes for each in tried)
-    ):
+    if not tried or any(each.ok for each in ran):
+        return []
+    if not any(each in ledger.writes for each in tried) and not _WELL.search(shown(statement)):
         return []
     if any(_NO_MATCH.match(each.content) for each in tried) and _NO.search(statement):
         return []
@@ -276,7 +280,7 @@ def _unchanged(statement: str, ledger: Ledger) -> list[Finding]:
 def _told_plainly(path: str, statement: str) -> bool:
     """Tell whether a statement speaks of a file, and nowhere with a word of denial."""
     about = [each.text for each in sentences(statement) if path in each.text]
-    return bool(about) and not any(_DENIAL.search(each) for each in about)
+    return bool(about) and not any(_DENIAL.search(plain(each)) for each in about)
 
 
 _DENIAL = re.compile(

@@ -56,7 +56,12 @@ def test_a_false_statement_is_caught(line: dict[str, Any]) -> None:
     assert audit(line["text"], record_of(line)).mismatches
 
 
-NOT_ALL_CAUGHT = {"held_out_7.jsonl": 9, "held_out_9.jsonl": 197, "held_out_10.jsonl": 62}
+NOT_ALL_CAUGHT = {
+    "held_out_7.jsonl": 9,
+    "held_out_9.jsonl": 200,
+    "held_out_10.jsonl": 62,
+    "held_out_11.jsonl": 41,
+}
 """Sets with statements that go beyond what can be compared, with how many false ones are caught."""
 
 
