@@ -15,6 +15,7 @@ import sys
 import time
 from pathlib import Path
 from random import Random
+from typing import Literal
 from uuid import uuid4
 
 import anyio
@@ -166,7 +167,9 @@ class Soaked:
         """Answer what people are asked; one time in four with no."""
         while True:
             for request in await self.runtime.approvals(limit=200):
-                verdict = "deny" if self._chance.random() < 0.25 else "approve"
+                verdict: Literal["approve", "deny"] = (
+                    "deny" if self._chance.random() < 0.25 else "approve"
+                )
                 try:
                     await self.runtime.decide(request, verdict)
                 except (AlreadyDecided, RequestClosed, UsageError):
