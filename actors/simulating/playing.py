@@ -115,16 +115,15 @@ class _Player:
         session = PlayedSession(trace, mixed(self._world.key, key_of(trace.session_id)))
         yield from self._steps(session, trace.steps, 0)
         if session.over is None:
-            match trace.end:
-                case "open":
-                    way = self._world.onward(trace)
-                    session.unsure |= not way.known
-                    yield from self._steps(session, way.steps, len(trace.steps))
-                case "completed":
-                    pass
-                case "handed_over" | "stopped":
-                    session.in_doubt += trace.lost
-                    session.hand_over(trace.reason or trace.end)
+            end, reason = trace.end, trace.reason
+            if end == "open":
+                way = self._world.onward(trace)
+                session.unsure |= not way.known
+                yield from self._steps(session, way.steps, len(trace.steps))
+                end, reason = way.end, way.reason
+            if end in ("handed_over", "stopped"):
+                session.in_doubt += trace.lost
+                session.hand_over(reason or end)
         outcome = session.over or "completed"
         for rounds in session.series.values():
             # Amended again and again, and in vain: all but the first were for nothing.

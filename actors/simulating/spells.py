@@ -3,6 +3,7 @@ sessions together. Pure."""
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
+from itertools import takewhile
 
 from msgspec import Struct
 
@@ -10,6 +11,9 @@ from .seen import Seen, Weather
 
 ENOUGH = 2
 """Failures more than answers, in a row, that make a spell; fewer are failures by themselves."""
+
+BEYOND = 6
+"""Answers beyond each end that are kept: where a share fails, the first of them may be in the spell still."""
 
 DROP = 3
 """Answers more than failures, after which a spell has ended before them."""
@@ -19,21 +23,32 @@ class Spell(Struct, frozen=True, gc=False):
     """A time in which attempts failed.
 
     Attributes:
-        before: when the last attempt before it was made that did not fail; None: there is none.
+        befores: when attempts before it were made that did not fail, the last of them first; at most
+            `BEYOND`, and none beyond another failure. None at all: the record begins with it.
         first, last: when the first and the last attempt in it were made that failed.
-        after: when the first attempt behind it was made that did not fail; None: the record ends before.
+        afters: the same behind it, the first of them first. None at all: the record ends with it.
         until: the end, where the other side has told it.
         failed, passed: attempts in it.
     """
 
     kind: Weather
-    before: float | None
+    befores: tuple[float, ...]
     first: float
     last: float
-    after: float | None
+    afters: tuple[float, ...]
     until: float | None = None
     failed: int = 0
     passed: int = 0
+
+    @property
+    def before(self) -> float | None:
+        """Return when the last attempt before it was made that did not fail."""
+        return self.befores[0] if self.befores else None
+
+    @property
+    def after(self) -> float | None:
+        """Return when the first attempt behind it was made that did not fail."""
+        return self.afters[0] if self.afters else None
 
     @property
     def share(self) -> float:
@@ -114,13 +129,18 @@ def _spell(ordered: Sequence[Seen], start: int, end: int, kind: Weather) -> Spel
     failed = sum(each.weather == kind for each in inside)
     return Spell(
         kind,
-        before=ordered[start - 1].begin if start else None,
+        befores=_answers(ordered[max(0, start - BEYOND) : start][::-1]),
         first=ordered[start].begin,
         last=ordered[end].begin,
-        after=ordered[end + 1].begin if end + 1 < len(ordered) else None,
+        afters=_answers(ordered[end + 1 : end + 1 + BEYOND]),
         failed=failed,
         passed=len(inside) - failed,
     )
+
+
+def _answers(beyond: Sequence[Seen]) -> tuple[float, ...]:
+    """Return when these were made, up to the first that failed."""
+    return tuple(each.begin for each in takewhile(lambda each: each.weather == "up", beyond))
 
 
 def _limits(ordered: Sequence[Seen]) -> list[Spell]:
@@ -149,10 +169,10 @@ def _limit(
     start, end = bisect_left(answered, first), bisect_right(answered, last)
     return Spell(
         "limited",
-        before=answered[start - 1] if start else None,
+        befores=tuple(answered[max(0, start - BEYOND) : start][::-1]),
         first=first,
         last=last,
-        after=answered[end] if end < len(answered) else None,
+        afters=tuple(answered[end : end + BEYOND]),
         until=until,
         failed=failed,
         passed=bisect_left(answered, until) - start,

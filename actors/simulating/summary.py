@@ -237,8 +237,8 @@ def assumed(known: Learned, outages: Outages) -> list[str]:
             "makes them worse or better"
         ),
         (
-            "a session that was cut off goes on like one of its agent that completed, chosen by chance among "
-            "those that had made the same calls"
+            "a session that was cut off goes on like another of its agent that came further, whatever became of "
+            "that one, chosen by chance among those that had made the same calls"
         ),
         ("sub-sessions go on by themselves, and their parents' calls take as long as recorded"),
         (

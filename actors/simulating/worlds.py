@@ -1,7 +1,6 @@
 """One world that the record allows: what it leaves open is drawn by a seed.
 
-Where outages began and ended between two attempts, how likely failures by themselves are, how a session
-would have gone on that was cut off.
+Where outages began and ended between two attempts, and how likely failures by themselves are.
 """
 
 import math
@@ -14,13 +13,11 @@ from msgspec import Struct
 
 from ...supervisor.failure import Failure
 from .chance import drawn, key_of, mixed
-from .learning import SHORTEST_S, Learned, Place, Subject, is_correction
-from .seen import Asked, Seen, Trace, Weather
+from .learning import SHORTEST_S, Learned, Place, Subject
+from .onward import Onward, Way
+from .seen import Seen, Trace, Weather
 from .spells import Spell
 from .survival import ENDED_MIN, longer
-
-ROUNDS_MAX = 100
-"""Corrections that are played where none is known to help."""
 
 NEVER = math.inf
 
@@ -43,13 +40,6 @@ class Miss(Struct, frozen=True, gc=False):
     failure: Failure
     weather: Weather
     took_s: float
-
-
-class Way(Struct, frozen=True):
-    """How a session goes on that was cut off; ``known``: not merely assumed."""
-
-    steps: tuple[Asked, ...]
-    known: bool
 
 
 def miss_of(seen: Seen) -> Miss:
@@ -94,18 +84,22 @@ class _Climate:
 
     def _hours(self, spell: Spell, place: Place, chance: random.Random, *, lasting: bool) -> Hours:
         least = max(spell.last - spell.first, SHORTEST_S)
-        most = 2.0 * least if spell.before is None else max(spell.last - spell.before, least)
-        start = spell.last - between(least, most, chance.random())
-        end = self._end(spell, least, place, chance.random(), lasting=lasting)
+        inner, outer = reached(spell.befores, spell.first, spell.share, chance.random())
+        most = 2.0 * least if outer is None else max(spell.last - outer, least)
+        start = spell.last - between(max(spell.last - inner, least), most, chance.random())
+        end = self._end(spell, least, place, chance, lasting=lasting)
         return Hours(start, end, spell.share, spell.until)
 
     def _end(
-        self, spell: Spell, least: float, place: Place, roll: float, *, lasting: bool
+        self, spell: Spell, least: float, place: Place, chance: random.Random, *, lasting: bool
     ) -> float:
+        inner, outer = reached(spell.afters, spell.last, spell.share, chance.random())
+        roll = chance.random()
         if spell.until is not None:
             return spell.until
-        if spell.after is not None:
-            return spell.first + between(least, max(spell.after - spell.first, least), roll)
+        if outer is not None:
+            inside = max(inner - spell.first, least)
+            return spell.first + between(inside, max(outer - spell.first, inside), roll)
         self.unknown_from = min(self.unknown_from, spell.last)
         if place.lengths.ended >= ENDED_MIN and spell.kind == "down":
             length = longer(place.lengths, spell.last - spell.first, roll)
@@ -119,6 +113,22 @@ class _Climate:
             return None
         hours = self.hours[kind][at]
         return hours if now < hours.end else None
+
+
+def reached(
+    answers: Sequence[float], edge: float, share: float, roll: float
+) -> tuple[float, float | None]:
+    """Draw how far a spell reaches beyond the last failure that was seen of it.
+
+    Where only a share of the attempts fails, the next answers may be in it still: each is with the share
+    that is answered. Returns the last attempt in it and the first behind it; None: there is none.
+    """
+    if not answers:
+        return edge, None
+    inside = 0
+    while inside < len(answers) - 1 and roll < (1.0 - share) ** (inside + 1):
+        inside += 1
+    return (answers[inside - 1] if inside else edge), answers[inside]
 
 
 def between(least: float, most: float, roll: float) -> float:
@@ -176,7 +186,7 @@ class World:
         self._misses = {
             name: _by_weather(subject.failed) for name, subject in known.subjects.items()
         }
-        self._complete = _complete_by_agent(known.traces)
+        self._onward = Onward(known, self.key, lasting=self.lasting)
 
     def fate(self, subject: Subject, now: float, key: int) -> Miss | None:
         """Return how an attempt fails that is made now; None: it gets an answer."""
@@ -219,105 +229,6 @@ class World:
         took = subject.took
         return took[int(drawn(key, 5) * len(took))] if took else 0.0
 
-    # ------------------------------------------------------------ how it would have gone on
-
     def onward(self, trace: Trace) -> Way:
-        """Return the calls that a session makes behind the one that cut it off."""
-        if trace.later:
-            return Way(trace.later, known=True)
-        key = mixed(self.key, key_of(trace.session_id))
-        mended, known = self._mended(trace, key)
-        if mended is None:
-            return Way((), known)
-        done = sum(not each.is_model and each.fault is None for each in trace.steps)
-        if mended and not mended[-1].is_model:
-            done += 1
-        rest, sampled = self._rest(trace, done, key)
-        last = mended[-1] if mended else trace.steps[-1] if trace.steps else None
-        if last is not None and last.is_model and last.fault is None and rest and rest[0].is_model:
-            rest = rest[1:]
-        return Way((*mended, *rest), known and sampled)
-
-    def _mended(self, trace: Trace, key: int) -> tuple[tuple[Asked, ...] | None, bool]:
-        """Return the corrections that follow, and the call that succeeds; None: none helps."""
-        last = trace.steps[-1] if trace.steps else None
-        if last is None or not is_correction(last):
-            return (), True
-        so_far = _rounds(trace.steps, last.subject)
-        series = self.known.subjects[last.subject].series
-        more, known = ROUNDS_MAX, False
-        if series.ended >= ENDED_MIN:
-            length = longer(series, so_far - 0.5, drawn(key, 6))
-            more, known = ROUNDS_MAX if length is None else int(length) - so_far, True
-        elif not self.lasting:
-            more = 0
-        model = _model_of(trace)
-        again = () if last.is_model or model is None else (model,)
-        n = last.n
-        steps: list[Asked] = []
-        for number in range(min(more, ROUNDS_MAX)):
-            steps += [*again, Asked(last.subject, n + number + 1, last.is_model, last.fault)]
-        if more >= ROUNDS_MAX:
-            return tuple(steps), known
-        steps += [*again, Asked(last.subject, n + more + 1, last.is_model)]
-        return tuple(steps), known
-
-    def _rest(self, trace: Trace, done: int, key: int) -> tuple[tuple[Asked, ...], bool]:
-        """Take the rest of a session of the same agent that has completed.
-
-        One that has made the same calls up to there, if there is any; else any that is longer.
-        """
-        complete = self._complete.get(trace.agent, ())
-        longer_ones = [each for each in complete if len(each.made) >= done]
-        if not longer_ones:
-            return (), False
-        made = _made(trace)[:done]
-        alike = [each for each in longer_ones if each.made[: len(made)] == made]
-        chosen = (alike or longer_ones)[int(drawn(key, 7) * len(alike or longer_ones))]
-        return chosen.trace.steps[chosen.places[done] :], True
-
-
-class _Complete(Struct, frozen=True):
-    """A session that completed: its calls that succeeded, and where its steps go on behind each."""
-
-    trace: Trace
-    made: tuple[str, ...]
-    places: tuple[int, ...]
-
-
-def _complete_by_agent(traces: Sequence[Trace]) -> dict[str, list[_Complete]]:
-    found: dict[str, list[_Complete]] = {}
-    for trace in traces:
-        if trace.end == "completed":
-            places = [at + 1 for at, each in enumerate(trace.steps) if _succeeded(each)]
-            complete = _Complete(trace, _made(trace), (0, *places))
-            found.setdefault(trace.agent, []).append(complete)
-    return found
-
-
-def _made(trace: Trace) -> tuple[str, ...]:
-    return tuple(each.subject for each in trace.steps if _succeeded(each))
-
-
-def _succeeded(step: Asked) -> bool:
-    return not step.is_model and step.fault is None
-
-
-def _rounds(steps: Sequence[Asked], subject: str) -> int:
-    rounds, last_n = 0, -1
-    for step in reversed(steps):
-        if step.subject != subject:
-            continue
-        if not is_correction(step):
-            break
-        rounds += step.is_model or step.n != last_n
-        last_n = step.n
-    return rounds
-
-
-def _model_of(trace: Trace) -> Asked | None:
-    """Return a request to the session's model, as it makes one more of."""
-    for step in reversed(trace.steps):
-        if step.is_model and step.fault is None:
-            return Asked(step.subject, step.n, True, tokens=step.tokens)
-    return None
+        """Return how a session goes on, in this world, that was cut off."""
+        return self._onward.of(trace)
