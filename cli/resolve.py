@@ -12,6 +12,7 @@ from ..actors.inspection import entries_of, fold
 from ..stores.base import AlreadyDecided, Post, PostQuery, Store
 from ..stores.decisions import Decision, decode_decision
 from ..stores.records import Decided
+from ..supervisor.danger.sensitive import sensitive_in
 from ..supervisor.errors import UkemiError
 from .errors import DONE, NOT_DONE, ExitStatus
 from .output import Output
@@ -119,15 +120,35 @@ async def _problem(store: Store, post: Post) -> str | None:
     return None
 
 
+def _warnings(given: Given, said: Decision) -> list[str]:
+    """What a person should know about the words they gave: secrets in them, and who checks them."""
+    found = dict.fromkeys(
+        words for text in (said.args, said.result) for words in sensitive_in(text or "")
+    )
+    warnings = [
+        f"what was given looks like {' and '.join(found)}: it lies in the store as it was typed, where a "
+        "secret of the runtime's is never written; change it there if it is one"
+    ] * bool(found)
+    if said.args is not None and given.applied is None and not given.repeated:
+        warnings.append(
+            "the arguments are compared with the tool's parameters by whoever applies this; --wait says "
+            "whether they fit"
+        )
+    return warnings
+
+
 def _tell(out: Output, given: Given, request: ResolveRequest) -> None:
+    warnings = _warnings(given, request.said)
     if out.as_json:
-        out.data(_data(given))
+        out.data({**_data(given), "warnings": warnings})
         return
     session_id, option = given.post.session_id, request.said.option
     subject = given.post.about.rpartition("#")[0]
     by = f" by {given.post.by}" if given.post.by else ""
     before = " before" if given.repeated else ""
     out.text(f"{session_id}: {subject} was decided{before}{by}: {option}")
+    for each in warnings:
+        out.note(each, "yellow")
     if given.problem:
         out.note(f"it changed nothing: {given.problem}", "red")
     elif given.applied:

@@ -85,6 +85,14 @@ def test_a_question_is_decided_once_and_the_second_is_told(ukemi: Ukemi, letter:
         ukemi("resume", "post_office", letter)
 
 
+def test_words_that_look_like_a_secret_are_warned_of(ukemi: Ukemi, letter: str) -> None:
+    said = "sent with sk-live-abcdefghijklmnop1234"
+    ran = ukemi("resolve", letter, "done", "--result", said, "--json")
+    (warning,) = ran.data["warnings"]
+    assert "looks like an access key" in warning
+    assert "sk-live" not in warning
+
+
 def test_json_is_one_object(ukemi: Ukemi, letter: str) -> None:
     data = ukemi("resolve", letter, "not_done", "--call", "2.0", "--json").data
     at_ms = data.pop("at_ms")
@@ -96,6 +104,7 @@ def test_json_is_one_object(ukemi: Ukemi, letter: str) -> None:
         "option": "not_done",
         "call": [2, 0],
         "repeated": False,
+        "warnings": [],
         "driven_by": None,
         "applied": None,
         "problem": None,
