@@ -11,6 +11,7 @@ It needs two packages beside ukemi: ``pip install starlette uvicorn``. Run it wi
     curl -N localhost:8000/sessions/ID/events
     curl localhost:8000/sessions/ID
     curl -d '{"text": "And the nuts?"}' localhost:8000/sessions/ID/messages
+    curl localhost:8000/health
 """
 
 import os
@@ -157,6 +158,11 @@ async def send(request: Request) -> Response:
     return Response(status_code=202)
 
 
+async def health(request: Request) -> Response:
+    """Say how the runtime is doing: what a probe or a dashboard asks."""
+    return json(runtime_of(request).health())
+
+
 async def refuse(_: Request, error: Exception) -> Response:
     """Answer what the caller did wrong; everything else is a fault of this service."""
     match error:
@@ -201,6 +207,7 @@ def make_app(store: str) -> Starlette:
     app = Starlette(
         lifespan=lifespan,
         routes=[
+            Route("/health", health),
             Route("/sessions", start, methods=["POST"]),
             Route("/sessions/{id}", show),
             Route("/sessions/{id}/events", events),

@@ -91,6 +91,9 @@ def test_the_service_takes_messages_and_refuses_what_is_wrong(tmp_path: Path) ->
         upto(client, session, "session.completed")
         assert client.post(f"{session}/messages", json={"text": "Again?"}).status_code == 202
         assert upto(client, session, "session.completed")[-1]["outcome"]["answer"] == "590 bolts."
+        health = client.get("/health").json()
+        assert (health["waiting"]["sessions"], health["breakers_open"]) == (0, [])
+        assert health["store"]["commits"] > 0
 
         refused = {
             "unknown session": client.get("/sessions/s-nobody"),
