@@ -21,9 +21,10 @@ from .sqlite_tally import Tally, readable_facts
 LOG_COLUMNS, LIVE_COLUMNS = 9, 7
 
 _SIZES = [1 << bit for bit in range(CHUNK_ROWS.bit_length())]
-# Built once; many rows a statement hold the interpreter lock far shorter than executemany.
+# Built once; many rows a statement hold the interpreter lock far shorter than executemany. OR FAIL: should one
+# not go in, the whole transaction is rolled back here, so SQLite need keep no copies of pages to undo a statement.
 _INSERT_LOG = {
-    size: "INSERT INTO log(id, prev, num, seq, counter, version, crc, facts, body) VALUES "
+    size: "INSERT OR FAIL INTO log(id, prev, num, seq, counter, version, crc, facts, body) VALUES "
     + ",".join([f"({marks(LOG_COLUMNS)})"] * size)
     for size in _SIZES
 }

@@ -85,6 +85,15 @@ _VERSION_5: tuple[Step, ...] = (
         tool_calls INTEGER NOT NULL, tokens INTEGER NOT NULL, cost_usd REAL NOT NULL,
         retries INTEGER NOT NULL, corrections INTEGER NOT NULL, PRIMARY KEY (kind, name)) WITHOUT ROWID""",
     sum_up,
+    # Without NOT NULL: a REPLACE of many rows that might fail in the middle has SQLite keep a copy of each
+    # page it touches in a temporary file, as many bytes again as go into the log.
+    """CREATE TABLE live_5(
+        num INTEGER PRIMARY KEY, epoch INTEGER, owner INTEGER, seq INTEGER, counter INTEGER,
+        last INTEGER, facts_at INTEGER)""",
+    """INSERT INTO live_5(num, epoch, owner, seq, counter, last, facts_at)
+        SELECT num, epoch, owner, seq, counter, last, facts_at FROM live""",
+    "DROP TABLE live",
+    "ALTER TABLE live_5 RENAME TO live",
 )
 
 MIGRATIONS: dict[int, tuple[Step, ...]] = {

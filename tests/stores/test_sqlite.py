@@ -70,7 +70,7 @@ async def test_one_commit_is_one_transaction(sqlite: SqliteStore, count: int) ->
     await write(sqlite, *(append(name, 2) for name in names))
     frames = [statement for statement in statements if statement[:5] in ("BEGIN", "COMMI")]
     assert frames == ["BEGIN IMMEDIATE", "COMMIT"]
-    inserts = [statement for statement in statements if statement.startswith("INSERT INTO log")]
+    inserts = [statement for statement in statements if statement.startswith("INSERT OR FAIL INTO log")]
     assert (
         len(inserts) == len([size for size in bin(count % 256)[2:] if size == "1"]) + count // 256
     )
@@ -86,7 +86,7 @@ async def test_append_reads_nothing_while_nobody_else_writes(sqlite: SqliteStore
     assert verbs == [
         "BEGIN IMMEDIATE",
         "PRAGMA data_version",
-        "INSERT INTO log",
+        "INSERT OR FAIL INTO log",
         "REPLACE INTO live",
         "COMMIT",
     ]
@@ -166,7 +166,7 @@ async def test_calls_during_and_after_closing_are_told(sqlite: SqliteStore) -> N
 
 @pytest.mark.realtime
 @pytest.mark.parametrize("native", [False, True], ids=["by scope", "by the loop's task"])
-@pytest.mark.parametrize("point", ["INSERT INTO log", "REPLACE INTO live", "COMMIT"])
+@pytest.mark.parametrize("point", ["INSERT OR FAIL INTO log", "REPLACE INTO live", "COMMIT"])
 async def test_ca_02_cancelled_between_begin_and_commit(
     sqlite: SqliteStore, point: str, native: bool
 ) -> None:
@@ -549,3 +549,24 @@ async def test_rewritten_row_of_64_kb_and_many_segments(sqlite: SqliteStore) -> 
     rows = (row(13, 12, big[11]),)
     await write(sqlite, Rewrite(session_id="s-1", epoch=1, seq=13, rows=rows, oldest_counter=12))
     assert await bodies(sqlite, "s-1") == [big[11]]
+
+
+@pytest.mark.skipif(not Path("/proc/self/io").exists(), reason="the kernel counts no writes here")
+async def test_a_commit_writes_the_log_and_nothing_beside_it(tmp_path: Path) -> None:
+    """SQLite copies pages to a temporary file before statements of many rows that may fail half-way."""
+    store = SqliteStore(tmp_path / "x.db", durability="normal")
+    await store.open()
+    await write(store, *(create(f"s-{n}") for n in range(5_000)))  # `live` has some thirty pages
+
+    def written() -> int:
+        lines = Path("/proc/self/io").read_text().splitlines()
+        return next(int(line.split()[1]) for line in lines if line.startswith("wchar"))
+
+    log = f"{store.path}-wal"
+    before, size = written(), os.stat(log).st_size
+    scattered = [n * 1_013 % 5_000 for n in range(256)]  # one statement, all over the table
+    await write(store, *(append(f"s-{n}", 2) for n in scattered))
+    grown = os.stat(log).st_size - size
+    assert grown > 25 * 4096
+    assert written() - before <= grown + 4096  # the event loop's own wake-ups are writes too
+    await store.close()
