@@ -69,14 +69,14 @@ class TakingOver:
 
     async def load(self, session_id: str, dead: frozenset[str], by: str = "due") -> Session:
         services = self._services
-        head = await services.store.head(session_id)
+        # Read it first: what cannot be read here stays with whoever can.
+        stored = await services.store.load(session_id)
+        head = stored.head
         installed = self.stand_ins.get(session_id) or self.installed(head.facts.agent)
         if head.owner is not None and owner_is_dead(head.owner):
             dead |= {head.owner}  # its lease may last; it cannot come back
         if head.facts.parent is not None:
             await self._parent_first(head.facts.parent, dead)
-        # Read it first: what cannot be read here stays with whoever can.
-        stored = await services.store.load(session_id)
         if installed.is_guard:
             check_guarded(installed, fold(session_id, entries_of(stored)))
         claim = Claim(
