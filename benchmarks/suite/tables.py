@@ -120,7 +120,7 @@ def tables_of(results: Results, workload: str) -> list[str]:
 
 
 def verdict_table(results: Results) -> str:
-    return table(("", "at least", "aim", "measured", "met"), verdicts(results))
+    return table(("", "at least", "aim", "measured", "met", "by CPU"), verdicts(results))
 
 
 def failures(results: Results) -> list[str]:
