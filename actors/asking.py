@@ -18,7 +18,7 @@ from ..supervisor.decide import (
     decide,
 )
 from ..supervisor.failure import MODEL_TRAITS, Failure
-from .budget import Refusal, Reservation
+from .budget import Refusal
 from .events import (
     BudgetSoft,
     ModelAnswered,
@@ -50,6 +50,7 @@ class Asking:
         self._work = work
         model = session.installed.model
         self._name = exact(str(getattr(model, "name", type(model).__name__)))
+        self._what = f"model {self._name}"
         self._meter = Meter(session.account, model)
         self._context_limited = getattr(model, "context_tokens", None) is not None
         self._streamed = False
@@ -169,42 +170,31 @@ class Asking:
         if isinstance(reserved, Refusal):
             return over_budget(reserved, "ask the model")
         self._take_number()
+        request = self._request(attempt)
+        session.emit(ModelAsked(session_id=session.id, at_ms=session.now_ms(), attempt=attempt))
+        self._asked_at = session.services.clock.now()
+        usage = Usage()
+        session.active.enter(self._asked_at)
         try:
-            reply = await self._request_once(attempt, reserved)
+            complete = partial(session.installed.model.complete, request)
+            reply = checked(await self._work.run(complete, what=self._what), self._name)
+            usage = self._meter.priced(reply.usage)
         except CutOff:
             return None  # the life settles it
         except Superseded:
             raise
         except Exception as error:  # noqa: BLE001 - the boundary: whatever a client raises
+            usage = self._meter.priced(getattr(error, "usage", None) or usage)
             failure = cleaned(
                 session.services.classify(error, traits=MODEL_TRAITS), session.services.mask
             )
             ticket.verdict = verdict_of(failure)
             return failure
-        ticket.verdict = "up"
-        return reply
-
-    async def _request_once(self, attempt: int, reserved: Reservation) -> ModelReply:
-        session = self._session
-        request = self._request(attempt)
-        session.emit(ModelAsked(session_id=session.id, at_ms=session.now_ms(), attempt=attempt))
-        self._asked_at = session.services.clock.now()
-        usage = Usage()
-        session.active.enter()
-        try:
-            reply = await self._work.run(
-                partial(session.installed.model.complete, request),
-                what=f"model {self._name}",
-            )
-            reply = checked(reply, self._name)
-            usage = self._meter.priced(reply.usage)
-            return reply if usage is reply.usage else msgspec.structs.replace(reply, usage=usage)
-        except Exception as error:
-            usage = self._meter.priced(getattr(error, "usage", None) or Usage())
-            raise
         finally:
             session.active.leave()
             self._meter.settle(reserved, usage, first=attempt == 1)
+        ticket.verdict = "up"
+        return reply if usage is reply.usage else msgspec.structs.replace(reply, usage=usage)
 
     def _take_number(self) -> None:
         """Number the answer before it is there: what is said from now on comes behind it."""

@@ -15,7 +15,7 @@ from .approvals.approvals import Approval
 from .approvals.approving import Approving
 from .budget import STEPS, Refusal
 from .conversation import Turn
-from .ends import Asked, Ended, Prepared, asked_in
+from .ends import Asked, Ended, asked_in
 from .events import CallFinished
 from .executing import Executing
 from .handover.dossier import Trouble, over_budget, trouble_to_data
@@ -165,8 +165,9 @@ class Calling:
             self._requests.append(prepared)
             return
         changed = approvals.calls.get(asked.id) if approvals.calls else None
-        ended = await self._ended(asked.id, prepared)
-        if ended is None:
+        ended = prepared if isinstance(prepared, Ended) else await self._executing.execute(prepared)
+        if not isinstance(ended, Ended):
+            self._waits(asked.id)
             return
         if changed is not None and not self._session.installed.is_guard:
             ended = _with_changes(ended, changed)
@@ -174,16 +175,10 @@ class Calling:
         if ended.trouble is not None and self._trouble is None:
             self._trouble = ended.trouble
 
-    async def _ended(self, call: CallId, prepared: Prepared | Ended) -> Ended | None:
-        """Run a call that may run; None where it waits in the store for its next attempt."""
-        if isinstance(prepared, Ended):
-            return prepared
-        ended = await self._executing.execute(prepared)
-        if isinstance(ended, Ended):
-            return ended
+    def _waits(self, call: CallId) -> None:
+        """A call waits in the store for its next attempt: nothing of it runs here."""
         self._session.began.pop(call, None)
         self._session.intended.pop(call, None)
-        return None
 
     async def run_again(self, step: RunAgain) -> Trouble | None:
         """Run a call once more that a person has allowed; its one result stays as it is.
@@ -193,12 +188,12 @@ class Calling:
         session, call = self._session, step.call
         entry = session.state.ledger.again[call]
         self._doing = Asked(*call, ToolCall("", entry.tool, entry.arguments))
-        ended = await self._ended(call, self._preparing.again(call, entry))
-        if ended is None:
+        prepared = self._preparing.again(call, entry)
+        ended = prepared if isinstance(prepared, Ended) else await self._executing.execute(prepared)
+        self._waits(call)
+        if not isinstance(ended, Ended):
             return None
         late = late_of(call, ended)
-        session.began.pop(call, None)
-        session.intended.pop(call, None)
         self._tell(call, entry.tool, ended)
         noted = Noted(
             session.journal.take_n(),

@@ -114,16 +114,13 @@ class CheckpointActor:
     async def _serve(self, batch: list[Commit]) -> None:
         written = await self._commit([commit.write for commit in batch])
         for commit, result in zip(batch, written, strict=True):
-            self._acknowledge(commit, result)
-
-    def _acknowledge(self, commit: Commit, result: Written) -> None:
-        try:
-            commit.done(result)
-        except Exception as error:  # noqa: BLE001 - one session's fault must not cost the others their answer
-            self._on_fault(f"an acknowledgement raised {type(error).__name__}: {error}")
+            try:
+                commit.done(result)
+            except Exception as error:  # noqa: BLE001 - one session's fault must not cost the others their answer
+                self._on_fault(f"an acknowledgement raised {type(error).__name__}: {error}")
 
     async def _commit(self, writes: list[Write]) -> list[Written]:
-        deadline = self._clock.now() + self._retry_s_max()
+        began_at = self._clock.now()
         delay_s = _DELAY_S_FIRST
         failed = False
         while True:
@@ -137,7 +134,7 @@ class CheckpointActor:
             except Exception as error:  # noqa: BLE001 - whatever a store raises, its callers get an answer
                 self._on_fault(f"the store failed: {type(error).__name__}: {error}")
                 failed = True
-                if self._clock.now() + delay_s > deadline:
+                if self._clock.now() + delay_s > began_at + self._retry_s_max():
                     return [_failed(error)] * len(writes)
                 await anyio.sleep(delay_s)
                 delay_s = min(delay_s * 2, _DELAY_S_MAX)

@@ -95,7 +95,10 @@ class Life:
         self._arm_deadline()
         try:
             with self._work:
-                await self._live()
+                outcome = None
+                while outcome is None:
+                    outcome = await self._step()
+                await self._leave(outcome)
         except Fenced as error:
             # Another process drives the session now; nothing of it may happen here any more.
             session.lose(error)
@@ -107,12 +110,9 @@ class Life:
                 session.work = None
                 session.stop_clock()
 
-    async def _live(self) -> None:
-        """Take steps until one says how the session ends, or what it waits for, and see to that."""
+    async def _leave(self, outcome: Outcome | WaitUntil | AwaitDecision) -> None:
+        """Store how the session ends, or what it waits for."""
         session = self._session
-        outcome = None
-        while outcome is None:
-            outcome = await self._step()
         if isinstance(outcome, WaitUntil | AwaitDecision):
             await park(session, outcome.due_at_ms)
             return
@@ -164,7 +164,11 @@ class Life:
             case AskModel():
                 trouble = self._planning.look() or await self._asking.ask()
             case RunCall():
-                trouble = await self._run_calls(step)
+                found = session.state.trouble
+                trouble = await self._calling.run(step)
+                if found is not None and trouble is not None:
+                    # What an earlier life found beside these calls stays the reason to give up.
+                    trouble = trouble_from_data(found)
             case RunAgain():
                 trouble = await self._calling.run_again(step)
             case Unwind():
@@ -203,12 +207,6 @@ class Life:
             return None
         self._raise_alert(trouble)
         return session.handed_over(trouble)
-
-    async def _run_calls(self, step: RunCall) -> Trouble | None:
-        """Run the next calls; a reason to give up that an earlier life found beside them stays the one."""
-        found = self._session.state.trouble
-        trouble = await self._calling.run(step)
-        return trouble if trouble is None or found is None else trouble_from_data(found)
 
     def _obeys(self, cut: Cut) -> bool:
         """Whether a cut ends the session now: not in the middle of what must be whole, and a spent

@@ -86,8 +86,10 @@ class Planning:
             trouble = self._ask_progress()
             if trouble is not None:
                 return trouble
-        policy = self._policy
         trail = session.state.trail
+        if trail.is_new and not (session.installed.changes_state and trail.idle):
+            return None  # as nearly always: no cycle runs, and nothing stands still
+        policy = self._policy
         loop = trail.loop(policy)
         if loop is not None:
             return Trouble(reason="planning", detail=str(loop), step="go round in circles")

@@ -81,6 +81,29 @@ MODEL: CallId = (0, -1)
 """Stands for the model's request among the waits."""
 
 
+Turning = (
+    Opened
+    | Decided
+    | Ended
+    | Progressed
+    | Restarted
+    | Pruned
+    | FellBack
+    | Parked
+    | Woken
+    | Unwinding
+    | Undoing
+    | Undone
+    | Frozen
+    | RollingBack
+    | RolledBack
+    | Allowed
+    | Audited
+    | Assessed
+)
+"""Entries that change the course of a session."""
+
+
 class Wait(Struct):
     """An attempt failed in passing, and the next is not due before ``due_at_ms``.
 
@@ -237,42 +260,39 @@ class SessionState:
             case Resulted():
                 self._resulted(entry)
             case Answered():
-                self._count(entry.n)
-                self.trouble = None
-                self.finish = entry.finish
-                self.prunes = 0
-                if self.rolled is not None:
-                    self._gone_on()
-                if self.waits:
-                    self.waits.pop(MODEL, None)
-                self.conversation.answer(entry)
+                self._answered(entry)
             case Intended():
                 self._intended(entry)
-            case Late():
-                self._late(entry)
-            case Decided():
-                subject = entry.about.rpartition("#")[0]
-                self.decided.pop(subject, None)  # the newest is the last
-                self.decided[subject] = entry
-            case Ended():
-                self.status, self.outcome, self.spent = entry.status, entry.outcome, entry.spent
-                self.trouble = None
-                self.waits.clear()
-                if self.ledger.again:
-                    self.ledger.ended()
-                self.unwound.ended(completed=entry.status == "completed", next_n=self.next_n)
             case Booked():
                 self.spent = entry.spent
-            case Opened():
-                self.opened = entry
             case Said():
                 self._said(entry)
             case Noted():
-                self._count(entry.n)
-                self.notes.add(entry.about)
-                if entry.about.startswith(CONCLUDE):
-                    self._concluded(entry.about.removeprefix(CONCLUDE))
-                self.conversation.say(NoteMessage(entry.text), entry.n)
+                self._noted(entry)
+            case Late():
+                self._late(entry)
+            case Retried():
+                self._retried(entry)
+            case Requested():
+                self.approvals.requested(entry)
+            case Judged():
+                self.approvals.judged(entry)
+            case StagedResult() | StagedCheck():
+                self.staging.apply(entry)
+            case Probed():
+                pass  # what followed from it says the rest
+            case _:
+                self._turned(entry)
+
+    def _turned(self, entry: Turning) -> None:
+        """Fold in what changes the course of a session, or a person's word about it."""
+        match entry:
+            case Opened():
+                self.opened = entry
+            case Decided():
+                self._decided(entry)
+            case Ended():
+                self._ended(entry)
             case Progressed():
                 self.progress = entry.digest
                 self.trail.progress(self.conversation.last_mark)
@@ -289,8 +309,6 @@ class SessionState:
                 self.status, self.spent = "parked", entry.spent
             case Woken():
                 self._woken(entry)
-            case Retried():
-                self._retried(entry)
             case Unwinding() | Undoing() | Undone() | Frozen():
                 self._unwound(entry)
             case RollingBack():
@@ -307,14 +325,37 @@ class SessionState:
             case Assessed():
                 self._count(entry.n)
                 self.assessed = entry
-            case Requested():
-                self.approvals.requested(entry)
-            case Judged():
-                self.approvals.judged(entry)
-            case StagedResult() | StagedCheck():
-                self.staging.apply(entry)
-            case Probed():
-                pass  # what followed from it says the rest
+
+    def _answered(self, entry: Answered) -> None:
+        self._count(entry.n)
+        self.trouble = None
+        self.finish = entry.finish
+        self.prunes = 0
+        if self.rolled is not None:
+            self._gone_on()
+        if self.waits:
+            self.waits.pop(MODEL, None)
+        self.conversation.answer(entry)
+
+    def _noted(self, entry: Noted) -> None:
+        self._count(entry.n)
+        self.notes.add(entry.about)
+        if entry.about.startswith(CONCLUDE):
+            self._concluded(entry.about.removeprefix(CONCLUDE))
+        self.conversation.say(NoteMessage(entry.text), entry.n)
+
+    def _decided(self, entry: Decided) -> None:
+        subject = entry.about.rpartition("#")[0]
+        self.decided.pop(subject, None)  # the newest is the last
+        self.decided[subject] = entry
+
+    def _ended(self, entry: Ended) -> None:
+        self.status, self.outcome, self.spent = entry.status, entry.outcome, entry.spent
+        self.trouble = None
+        self.waits.clear()
+        if self.ledger.again:
+            self.ledger.ended()
+        self.unwound.ended(completed=entry.status == "completed", next_n=self.next_n)
 
     def _count(self, n: int) -> None:
         if n >= self.next_n:

@@ -222,14 +222,7 @@ class Work:
         """
         if self.cut is not None:
             raise CutOff(self.cut)
-        if self._scope is None:
-            # The loop's own class: made from anyio's it is looked up, and initialised twice.
-            self._scope = type(anyio.CancelScope())
-        standing = self._standing
-        if standing is not None and not standing.busy:
-            scope = standing.opened(self._scope)
-        else:
-            scope, standing = self._scope(), None
+        scope, standing = self._scope_for_one()
         body = _Body(what, scope)
         timer = None
         if limit_s is not None:
@@ -270,6 +263,16 @@ class Work:
             self._leave(body, timer)
         self._explain(body, limit_s, None)
         raise AssertionError("a scope swallowed a cancellation that nobody asked for")
+
+    def _scope_for_one(self) -> tuple[anyio.CancelScope, _Standing | None]:
+        """Return the scope that the next body runs in, and whether it is the shared one."""
+        if self._scope is None:
+            # The loop's own class: made from anyio's it is looked up, and initialised twice.
+            self._scope = type(anyio.CancelScope())
+        standing = self._standing
+        if standing is not None and not standing.busy:
+            return standing.opened(self._scope), standing
+        return self._scope(), None
 
     def _leave(self, body: _Body, timer: Timer | None) -> None:
         self._bodies.remove(body)

@@ -23,6 +23,9 @@ from .usage import attach_usage, priced
 USAGE = Usage(input_tokens=100, output_tokens=20)
 """What an answer consumes where the script says nothing."""
 
+_SAID_AT_ONCE = frozenset((str, ToolCall, ModelReply, list, tuple))
+"""Types of replies that nobody has to look at twice."""
+
 _REQUESTS_MAX = 10_000
 _SESSIONS_MAX = 100_000
 
@@ -135,7 +138,7 @@ class ScriptedModel:
             ready = self._next(request)
         else:
             said = self._function(request)
-            if inspect.isawaitable(said):
+            if type(said) not in _SAID_AT_ONCE and inspect.isawaitable(said):
                 said = await said
             ready = self._ready(said, len(request.messages))
         if isinstance(ready, ModelReply):

@@ -184,6 +184,11 @@ class Trail:
             self._same[at] = self._same[at] + 1 if likeness == "same" else 0
         self._running = any(self._near)
 
+    @property
+    def is_new(self) -> bool:
+        """Whether the last step resembled none of those before it, so that there is no loop."""
+        return not self._running
+
     def loop(self, policy: PlanningPolicy) -> Loop | None:
         """Return the loop the trajectory is in; the shortest where there are several."""
         if not self._running:

@@ -16,6 +16,7 @@ from ukemi.actors.work import (
     Cut,
     CutOff,
     ForeignCancellation,
+    LeakedScope,
     Superseded,
     TimedOut,
     Work,
@@ -156,6 +157,100 @@ async def test_a_foreign_cancellation_is_an_error_and_not_ours(
         with pytest.raises(ForeignCancellation, match="tool y"):
             await work.run(body, what="tool y")
         await checkpoint()  # nothing around it was cancelled
+
+
+# ---------------------------------------------------------------- one scope for many bodies
+
+
+async def test_a_body_that_was_ended_takes_the_shared_scope_with_it_and_no_other_body() -> None:
+    async with serving() as timers:
+        with Work(timers, on_stuck=pytest.fail) as work:
+            for _ in range(3):
+                assert await work.run(ten_seconds, what="body", limit_s=11) == "slept"
+                with pytest.raises(TimedOut):
+                    await work.run(ten_seconds, what="slow", limit_s=0.3)
+                await checkpoint()  # nothing around it is cancelled
+            work.cut_off(CANCELLED)
+            with pytest.raises(CutOff):
+                await work.run(ten_seconds, what="after the cut")
+            await anyio.sleep(1)
+        await checkpoint()
+        assert len(timers) == 0
+
+
+async def test_a_cut_between_two_bodies_cancels_nothing_that_waits_for_something_else() -> None:
+    async with serving() as timers, anyio.create_task_group() as group:
+        with Work(timers, on_stuck=pytest.fail) as work:
+            await work.run(ten_seconds, what="body")
+
+            async def cut() -> None:
+                work.cut_off(CANCELLED)
+
+            group.start_soon(cut)
+            await anyio.sleep(1)  # as while a result is being stored
+        assert work.cut is CANCELLED
+
+
+async def test_bodies_side_by_side_are_ended_each_by_itself() -> None:
+    """A slow call of a message must not take the others with it."""
+    ends: dict[str, object] = {}
+
+    async def one(work: Work, name: str, limit_s: float) -> None:
+        try:
+            ends[name] = await work.run(ten_seconds, what=name, limit_s=limit_s)
+        except TimedOut as error:
+            ends[name] = error.limit_s
+
+    async with serving() as timers:
+        with Work(timers, on_stuck=pytest.fail) as work:
+            await work.run(ten_seconds, what="before")
+            with work.side_by_side():
+                async with anyio.create_task_group() as group:
+                    group.start_soon(one, work, "slow", 0.5)
+                    group.start_soon(one, work, "fast", 11)
+            assert ends == {"slow": 0.5, "fast": "slept"}
+            assert await work.run(ten_seconds, what="after") == "slept"
+
+
+async def test_a_body_inside_a_body_has_a_scope_of_its_own() -> None:
+    async with serving() as timers:
+        with Work(timers, on_stuck=pytest.fail) as work:
+
+            async def outer() -> str:
+                with pytest.raises(TimedOut):
+                    await work.run(ten_seconds, what="inner", limit_s=0.3)
+                return await ten_seconds()
+
+            assert await work.run(outer, what="outer") == "slept"
+
+
+async def test_our_own_cancellation_passes_through_the_shared_scope() -> None:
+    async with serving() as timers:
+        with anyio.move_on_after(1) as scope, Work(timers, on_stuck=pytest.fail) as work:
+            await work.run(checkpoint, what="before")
+            await work.run(ten_seconds, what="body", limit_s=5)
+        assert scope.cancelled_caught
+        await checkpoint()
+        assert len(timers) == 0
+
+
+async def test_what_a_body_leaves_open_in_the_shared_scope_is_its_bug(
+    anyio_backend_name: str,
+) -> None:
+    if anyio_backend_name == "trio":
+        return  # there the run itself watches over this
+
+    async def leaky() -> None:
+        anyio.CancelScope().__enter__()
+
+    async with serving() as timers:
+        with Work(timers, on_stuck=pytest.fail) as work:
+            with pytest.raises(LeakedScope):
+                await work.run(leaky, what="tool z")
+            assert await work.run(ten_seconds, what="after") == "slept"
+
+
+# ---------------------------------------------------------------- active time
 
 
 async def test_active_time_runs_as_fast_as_bodies_run_side_by_side() -> None:

@@ -1,5 +1,6 @@
 """Danger rules: what follows from a call's danger and arguments, and which rule says so."""
 
+import json
 from itertools import permutations, product
 from typing import Any
 
@@ -9,7 +10,7 @@ from danger_sets import CWD, records, shell
 
 from ukemi import UsageError
 from ukemi.supervisor.danger.conditions import condition, holds
-from ukemi.supervisor.danger.danger import Action, fits, judge, yields
+from ukemi.supervisor.danger.danger import Action, fits, is_plain, judge, shows_no_risk, yields
 from ukemi.supervisor.danger.hosts import Reach, host_of, hosts_in
 from ukemi.supervisor.danger.paths import UNKNOWN, PathGlobs, Where, place_of
 from ukemi.supervisor.danger.policy import DangerPolicy, DangerRule
@@ -35,6 +36,48 @@ def test_arguments_show_dangers(each: dict[str, Any]) -> None:
     if each["decision"] != "allow":
         assert verdict.category == each["category"]
         assert verdict.risk
+
+
+NAMES = ("text", "path", "Host", "sku", "destination", "query")
+VALUES: tuple[Any, ...] = (
+    *(
+        "A-17",
+        "build/x",
+        "/etc/passwd",
+        ".env",
+        "http://10.0.0.1/x",
+        "ftp:\\/\\/h.example",
+        "a://b",
+    ),
+    *("sk-live-0123456789abcdef0123", "localhost", "C:\\temp", 7, True, None, ["x", "https://a.b"]),
+    {"path": "/etc/shadow", "inner": {"url": "https://evil.example"}},
+)
+
+
+@pytest.mark.parametrize("effect", ["read", "write"])
+@pytest.mark.parametrize("upstream", [None, "crm"])
+@pytest.mark.parametrize("danger", [None, "money", "shell", "reading"])
+def test_what_is_not_looked_at_would_have_been_allowed(
+    danger: str | None, upstream: str | None, effect: Any
+) -> None:
+    """The quick answer about a tool and its arguments never differs from the judgement's."""
+    quick = 0
+    for name, value, default in product(NAMES, VALUES, (None, "https://a.b", "x")):
+        defaults = {} if default is None else {"other": default}
+        text = json.dumps({name: value})
+        if not (shows_no_risk(danger, upstream, (name, "other"), defaults) and is_plain(text)):
+            continue
+        quick += 1
+        action = Action(
+            tool="do",
+            danger=danger,
+            effect=effect,
+            arguments={**defaults, name: value},
+            working_directory=CWD,
+            upstream=upstream,
+        )
+        assert judge(action, DangerPolicy()).decision == "allow", (name, value)
+    assert (quick > 0) == (danger is None and upstream is None)
 
 
 # ---------------------------------------------------------------- rules
