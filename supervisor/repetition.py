@@ -169,20 +169,23 @@ class Trail:
 
     def _compare(self, seen: "_Seen") -> None:
         recent = self._recent
-        if not self._running:
-            self._same, self._near, self._began = list(_NONE), list(_NONE), list(_NONE)
         for at in range(PERIOD_MAX):
             period = at + 1
             likeness = seen.like(recent[-period]) if period <= len(recent) else "different"
             if likeness == "different":
-                self._same[at] = self._near[at] = 0
+                if self._running:
+                    self._same[at] = self._near[at] = 0
                 continue
+            if not self._running:
+                self._same, self._near, self._began = list(_NONE), list(_NONE), list(_NONE)
+                self._running = True
             if not self._near[at]:
                 # The round before this one was the first; in front of it lies one step more.
                 self._began[at] = recent[-min(period + 1, len(recent))].step.counter
             self._near[at] += 1
             self._same[at] = self._same[at] + 1 if likeness == "same" else 0
-        self._running = any(self._near)
+        if self._running and not any(self._near):
+            self._end_cycles()
 
     @property
     def is_new(self) -> bool:
@@ -231,12 +234,13 @@ class _Seen:
     ``result`` is that of its only call; None: it has several, and whoever compares looks at all.
     """
 
-    __slots__ = ("_forms", "call", "result", "step")
+    __slots__ = ("_forms", "call", "is_long", "result", "step")
 
     def __init__(self, step: Step) -> None:
         self.step = step
         self.call = step.calls[0] if len(step.calls) == 1 else None
         self.result = None if self.call is None else self.call.result
+        self.is_long = self.call is not None and len(self.call.arguments) > _KEPT_MAX
         self._forms: tuple[Any, Any] | None = None
 
     def like(self, other: "_Seen") -> Likeness:
@@ -248,7 +252,7 @@ class _Seen:
             return "different"
         if mine.arguments == theirs.arguments:
             return "same"
-        if len(mine.arguments) > _KEPT_MAX or len(theirs.arguments) > _KEPT_MAX:
+        if self.is_long or other.is_long:
             return _alike(mine, theirs)
         try:
             left, right = self._forms or self._read(), other._forms or other._read()
@@ -314,7 +318,21 @@ def _read_forms(arguments: str) -> tuple[Any, Any]:
     value = _value_of(arguments)
     # Plain text has one exact form, and without true and false no value equals another by accident.
     plain = arguments.isascii() and not _ODD.search(arguments)
-    return value if plain else _exact(value), _loose(value)
+    if not plain:
+        return _exact(value), _loose(value)
+    return value, _loose_words(value) or _loose(value)
+
+
+def _loose_words(value: Any) -> dict[str, str] | None:
+    """Return the loose form of an object that holds plain words and nothing else; None: it does not."""
+    if not _is_object(value):
+        return None
+    words: dict[str, str] = {}
+    for key, each in value.items():
+        if type(each) is not str:
+            return None
+        words[key] = " ".join(each.lower().split()).strip(_EDGES)
+    return words if all(words.values()) else None
 
 
 def _value_of(arguments: str) -> Any:
