@@ -2,6 +2,8 @@
 
 import json
 import os
+import sqlite3
+import sqlite3.dbapi2
 import subprocess
 import sys
 from collections.abc import Iterable
@@ -20,7 +22,7 @@ from benchmarks.suite.plot import bars, decades, lines
 from benchmarks.suite.report import PAGE, Report, filled, write
 from benchmarks.suite.run import CellFailed, CutOff, Row
 from benchmarks.suite.verdict import verdicts
-from benchmarks.suite.work import message_bytes
+from benchmarks.suite.work import message_bytes, sqlite_alike
 
 ROOT = Path(__file__).resolve().parents[2]
 SVG = "{http://www.w3.org/2000/svg}"
@@ -213,6 +215,23 @@ def test_the_page_has_a_place_for_everything(tmp_path: Path) -> None:
 def test_bytes_of_messages_are_those_of_their_json() -> None:
     assert 880 < message_bytes("s-1", 1) < 920
     assert message_bytes("s-1", 10) == 10 * message_bytes("s-1", 1)
+
+
+@pytest.mark.parametrize(("durability", "synchronous"), [("normal", 1), ("full", 2)])
+def test_every_file_a_peer_opens_is_as_durable_as_ours(
+    durability: str, synchronous: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in (sqlite3, sqlite3.dbapi2):
+        monkeypatch.setattr(module, "connect", module.connect)  # put back afterwards
+    sqlite_alike(durability)
+    for module in (sqlite3, sqlite3.dbapi2):
+        connection = module.connect(tmp_path / "peer.db")
+        found = [
+            connection.execute(f"PRAGMA {name}").fetchone()[0]
+            for name in ("journal_mode", "synchronous")
+        ]
+        connection.close()
+        assert found == ["wal", synchronous]
 
 
 def test_a_session_that_never_went_on_is_no_success() -> None:
