@@ -13,7 +13,7 @@ from ..supervisor.errors import UsageError
 from .errors import DONE, ExitStatus
 from .output import Output
 from .resolve import ResolveRequest, resolve
-from .stored import reading
+from .stored import at_store, reading
 from .terminal import Cell, Column, duration, one_line, table
 
 COLUMNS = (
@@ -53,7 +53,9 @@ async def approvals(out: Output, where: str, *, now_ms: int, limit: int) -> Exit
         out.data([_data(each) for each in found])
     elif found:
         out.text(table(COLUMNS, [_row(each, now_ms) for each in found], out.terminal))
-        out.note("ukemi approve REQUEST [--args JSON], or ukemi deny REQUEST [--why TEXT]", "grey")
+        at = at_store(where)
+        ways = f"ukemi approve REQUEST [--args JSON]{at}, or ukemi deny REQUEST [--why TEXT]{at}"
+        out.note(ways, "grey")
     else:
         out.text("nobody is asked for an approval")
     if len(heads) > limit:

@@ -5,7 +5,7 @@ import msgspec
 from ..actors.effects import EffectRecord, records_of
 from .errors import DONE, NOT_DONE, ExitStatus
 from .output import Output
-from .stored import read_session, reading
+from .stored import at_store, read_session, reading
 from .terminal import Cell, Colour, Column, one_line, plural, table
 
 COLUMNS = (
@@ -58,7 +58,8 @@ async def effects(
     doubts = sum(each.state == "in_doubt" for each in found)
     if doubts:
         out.note(
-            f"{plural(doubts, 'call')} in doubt; settle with: ukemi resolve {session_id} OPTION"
+            f"{plural(doubts, 'call')} in doubt; settle with: "
+            f"ukemi resolve {session_id} OPTION{at_store(where)}"
         )
     if view.damaged is not None:
         out.note(f"damaged: {view.damaged}")

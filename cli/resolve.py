@@ -17,7 +17,7 @@ from ..supervisor.errors import UkemiError
 from .errors import DONE, NOT_DONE, ExitStatus
 from .output import Output
 from .owners import standing_of
-from .stored import reading
+from .stored import at_store, reading
 
 LOOK_S = 0.1
 """Seconds between two looks whether a decision was applied."""
@@ -125,10 +125,12 @@ def _warnings(given: Given, said: Decision) -> list[str]:
     found = dict.fromkeys(
         words for text in (said.args, said.result) for words in sensitive_in(text or "")
     )
-    warnings = [
-        f"what was given looks like {' and '.join(found)}: it lies in the store as it was typed, where a "
-        "secret of the runtime's is never written; change it there if it is one"
-    ] * bool(found)
+    warnings: list[str] = []
+    if found:
+        warnings.append(
+            f"what was given looks like {' and '.join(found)}: it lies in the store as it was typed; "
+            "if it is one, it has to be changed where it is used"
+        )
     if said.args is not None and given.applied is None and not given.repeated:
         warnings.append(
             "the arguments are compared with the tool's parameters by whoever applies this; --wait says "
@@ -161,7 +163,7 @@ def _tell(out: Output, given: Given, request: ResolveRequest) -> None:
         late = "not applied yet; " if given.applied is False else ""
         out.note(
             f"{late}a living runtime that has agent {given.agent!r} applies it within a second or"
-            f" so; where there is none: ukemi resume MODULE {session_id}",
+            f" so; where there is none: ukemi resume MODULE {session_id}{at_store(request.store)}",
             "grey" if given.applied is None else "yellow",
         )
 

@@ -1,6 +1,7 @@
 """Which store, and reading one from the command line: nothing is claimed, and no store is made."""
 
 import os
+import shlex
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 
@@ -118,3 +119,8 @@ def _until(entries: list[JournalEntry], counter: int) -> list[JournalEntry]:
         if isinstance(entry, Resulted) and entry.counter >= counter:
             return entries[: index + 1]
     return entries
+
+
+def at_store(where: str) -> str:
+    """Return what a line to type needs so that it is about this store; nothing for the usual one."""
+    return "" if where == default_store() else f" --store {shlex.quote(where)}"

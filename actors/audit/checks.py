@@ -90,9 +90,9 @@ def _named_well(said: str, sentence: Sentence, ledger: Ledger) -> list[Finding]:
     """A command is named and said to succeed, and its last run failed."""
     last: dict[str, Ran] = {}
     for run in ledger.executed:
-        program = ledger.command(run).split(maxsplit=1)[:1]
-        if program and re.fullmatch(r"[a-z][\w.-]{1,30}", program[0]):
-            last[program[0]] = run
+        first = next(iter(ledger.command(run).split(maxsplit=1)), "")
+        if re.fullmatch(r"[a-z][\w.-]{1,30}", first):
+            last[first] = run
     for program, run in last.items():
         well = (
             rf"\b{re.escape(program)}\b[^.;,]{{0,24}}\b(?:succeeds|succeeded|passes|passed|works)\b"

@@ -225,7 +225,7 @@ def _parts_left(content: str) -> Iterator[tuple[str, int]]:
     if not isinstance(held, dict):
         return
     for key, value in cast("dict[str, Any]", held).items():
-        size = len(cast("list[Any]", value)) if isinstance(value, list) else value
+        size: Any = len(cast("Sequence[Any]", value)) if isinstance(value, list) else value
         counts = isinstance(size, int) and not isinstance(size, bool)
         if counts and size > 0 and _LESS_KEY.fullmatch(key):
             yield key, size

@@ -7,7 +7,7 @@ beside it. So a result that talks to it can at most keep it silent, or raise a f
 import hashlib
 import json
 from collections.abc import Sequence
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
 import msgspec
 from msgspec import Struct
@@ -159,8 +159,8 @@ def _read(reply: ModelReply) -> list[_Given]:
     text = call.arguments if call is not None else _bare(reply.text)
     try:
         value: Any = json.loads(text)
-        if isinstance(value, list):
-            value = {"verdicts": cast("list[Any]", value)}
+        if text.lstrip().startswith("["):
+            value = {"verdicts": value}
         return msgspec.convert(value, _Answer).verdicts
     except (ValueError, RecursionError) as error:
         raise Unreadable("the judge gave no verdicts in the form that was asked for") from error
