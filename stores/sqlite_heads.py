@@ -161,8 +161,9 @@ def read_owners(connection: sqlite3.Connection) -> dict[str, int]:
     )
 
 
-_ORPHANS = """SELECT h.sid FROM live l CROSS JOIN head h ON h.num = l.num
-    LEFT JOIN owner o ON o.id = l.owner
+# Asked at each renewal of the lease: of the sessions that somebody drives, ``head`` is not looked at.
+_ORPHANS = """SELECT h.sid FROM live l LEFT JOIN owner o ON o.id = l.owner
+    CROSS JOIN head h ON h.num = l.num
     WHERE o.id IS NULL OR o.lease_until_ms <= ? OR o.name IN (SELECT value FROM json_each(?))
     ORDER BY l.num LIMIT ?"""
 

@@ -23,6 +23,7 @@ from ukemi.stores.base import (
     Warned,
     WarningQuery,
 )
+from ukemi.stores.sqlite_heads import _ORPHANS  # pyright: ignore[reportPrivateUsage]
 
 # What may be read from end to end, because it is small whatever there is in the store: sessions that
 # are owned, owners, alerts (1,000 at most), indexes of what waits, and what the statement brings along.
@@ -160,3 +161,13 @@ async def test_mending_a_broken_chain_is_the_one_scan_and_only_where_it_is_broke
         connection.execute("UPDATE log SET prev = 0 WHERE seq = 3")
     assert len((await sqlite.load("s-1", fallback=True)).rows) == 5
     assert any("ORDER BY seq" in each for each in seen)
+
+
+async def test_of_sessions_that_somebody_drives_orphans_look_at_no_head(
+    sqlite: SqliteStore,
+) -> None:
+    """Asked at each renewal of the lease: ten thousand heads, all over the file, would be read for nothing."""
+    with closing(sqlite3.connect(sqlite.path)) as connection:
+        found = connection.execute(f"EXPLAIN QUERY PLAN {_ORPHANS}", (1, "[]", 10))
+        steps = [str(step[3]).split(" USING")[0] for step in found if step[1] == 0]
+    assert [step for step in steps if "SUBQUERY" not in step] == ["SCAN l", "SEARCH o", "SEARCH h"]

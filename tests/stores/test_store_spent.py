@@ -2,7 +2,6 @@
 
 import random
 import sqlite3
-from collections.abc import Callable
 from contextlib import closing
 
 import pytest
@@ -25,10 +24,11 @@ def facts(number: int, steps: int) -> Facts:
     return structs.replace(FACTS, group=group, tenant=tenant, spent=spent)
 
 
-async def summed(store: Store, chosen: Callable[[Facts], bool]) -> tuple[float, ...]:
+async def summed(store: Store, kind: str, name: str) -> tuple[float, ...]:
     """Add up what the list of all sessions shows."""
     heads = await store.heads(HeadQuery(limit=1_000))
-    each = [structs.astuple(head.facts.spent) for head in heads if chosen(head.facts)]
+    of_it = [head.facts for head in heads if getattr(head.facts, kind) == name]
+    each = [structs.astuple(facts.spent) for facts in of_it]
     return tuple(sum(values) for values in zip(*each, strict=True)) or (0,) * len(COLUMNS)
 
 
@@ -36,8 +36,8 @@ async def agrees(store: Store) -> None:
     for name in ("g", "t", "u"):
         by_group = structs.astuple(await store.spent(group=name))
         by_tenant = structs.astuple(await store.spent(tenant=name))
-        assert by_group == pytest.approx(await summed(store, lambda f, n=name: f.group == n))
-        assert by_tenant == pytest.approx(await summed(store, lambda f, n=name: f.tenant == n))
+        assert by_group == pytest.approx(await summed(store, "group", name))
+        assert by_tenant == pytest.approx(await summed(store, "tenant", name))
 
 
 async def grown(store: Store, seed: int) -> None:
