@@ -9,7 +9,7 @@ scrub · model · tooling · budget, accounts, metering, fairness · conversatio
 outcome · events, bus, upstreams, alerts, workspaces · checkpoint, teller, journal, ownership,
 steady · agent, work, active_time, services · session · ends, resolving, parking, gate, preparing,
 probing, attempting, executing, asking, calling, planning · inspection · life · retention · admission,
-pool, heads, beginning, taking_over, sessions, decisions, inbox, late, keeper · naming, portable,
+places, pool, heads, beginning, taking_over, sessions, decisions, inbox, late, keeper · naming, portable,
 handle · health, alert_log, installing, starting, foundation, core, runtime.
 
 Packages of one concern each, used along the way: tooling, pruning, approvals, staging, audit, undo,

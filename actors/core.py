@@ -130,7 +130,7 @@ class Core:
             at_ms=self.base.clock.wall_ms(),
             loop=parts.lag.health(),
             sessions=parts.sessions.health(),
-            waiting=parts.sessions.pool.admission.waiting(),
+            waiting=parts.sessions.pool.places.admission.waiting(),
             mailboxes={each: parts.kernel.waiting(each) for each in BOXES},
             store=self.base.store.health(),
             upstreams=upstreams,
@@ -144,7 +144,7 @@ class Core:
         """Put another policy in force; what it has places for goes on."""
         self.base.policies.replace(policy)
         if self._parts is not None and not self._left:
-            self._parts.sessions.pool.policy_changed()
+            self._parts.sessions.pool.places.policy_changed()
             self._parts.services.upstreams.policy_changed()
 
     # ------------------------------------------------------------ entering
@@ -354,7 +354,7 @@ class Core:
         return await self.running.starting.subsession(parent, session_id, agent, task, budget)
 
     def _tenant_of(self, session_id: str) -> str:
-        return self.running.sessions.pool.tenant_of(session_id)
+        return self.running.sessions.pool.places.tenant_of(session_id)
 
     def _parked(self, session_id: str, due_at_ms: int | None) -> None:
         if self._parts is not None:

@@ -153,7 +153,7 @@ class SessionHandle:
         sessions = self._sessions
         if (
             head.status != "running"
-            or not sessions.pool.admission.leaves
+            or not sessions.pool.places.admission.leaves
             or self.id in sessions.active
             or head.facts.agent not in sessions.agents
         ):
@@ -164,11 +164,13 @@ class SessionHandle:
         return lease_until_ms <= self._clock.wall_ms() and self.id not in sessions.active
 
     async def _is_over(self, session: Session) -> bool:
-        """Tell whether somebody has gone on with the session since it ended here.
+        """Tell whether somebody has gone on with the session since it ended here, or was lost.
 
         A decision may reopen it and it may end again while nobody asks this handle.
         """
-        if self.id in self._sessions.active or session.outcome is None:
+        if self.id in self._sessions.active:
+            return False
+        if session.outcome is None and session.error is None:
             return False
         try:
             head = await self._store.head(self.id)

@@ -142,7 +142,7 @@ class Keeper:
 
     def _come_back(self) -> None:
         """Look again once there is room; what is left in the store meanwhile, others may take."""
-        self._sessions.pool.admission.tell_room(self._there_is_room)
+        self._sessions.pool.places.admission.tell_room(self._there_is_room)
 
     def _there_is_room(self) -> None:
         if self._ctx is not None:
@@ -176,7 +176,7 @@ class Keeper:
             waiting = await self._inbox.waiting()
         except StoreError:
             return  # asked again soon; that the store fails is told by the next tick
-        room = self._sessions.pool.admission.room()
+        room = self._sessions.pool.places.admission.room()
         for session_id in waiting:
             if not self._is_ours(session_id):
                 continue
@@ -206,7 +206,7 @@ class Keeper:
         now_ms = self._steady.now_ms()
         due: list[str] = []
         later_ms: list[int] = []
-        room = self._sessions.pool.admission.room()
+        room = self._sessions.pool.places.admission.room()
         try:
             async with aclosing(each_head(self._store, self._soon(now_ms))) as heads:
                 async for head in heads:
@@ -278,12 +278,12 @@ class Keeper:
             ids = await self._store.orphans(self._clock.wall_ms(), gone, limit)
             new = [each for each in ids if each not in known]
             # Ours, of which nobody here has heard, are few, and nobody else would take them.
-            taken = new if dead else new[: self._sessions.pool.admission.room()]
+            taken = new if dead else new[: self._sessions.pool.places.admission.room()]
             for start in range(0, len(taken), ADOPTED_AT_ONCE):
                 async with anyio.create_task_group() as group:
                     for session_id in taken[start : start + ADOPTED_AT_ONCE]:
                         group.start_soon(self._adopt_one, session_id, gone, adopted)
-            self._sessions.pool.admission.leaves = len(taken) < len(new)
+            self._sessions.pool.places.admission.leaves = len(taken) < len(new)
             if len(taken) < len(new):
                 self._come_back()
                 return adopted

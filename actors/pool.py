@@ -1,21 +1,17 @@
 """The active sessions and their actors: woken, restarted, given up, and let go.
 
 All sessions live below one dynamic supervisor. A session has a task only while it takes its turn;
-one that waits for a place has none yet, and one that has ended is nothing but its rows in the store.
-
-A sub-session lives in its parent's place, and the calls of a program that are guarded need none:
-whoever waits for their end may hold the last one.
+one that waits for its place has none yet, and one that has ended is nothing but its rows in the store.
 """
 
 from collections.abc import Awaitable, Callable, Iterable
-from contextlib import AbstractAsyncContextManager, nullcontext
 from functools import partial
 
 import anyio
 import msgspec
 from anyio import to_thread
 
-from ..stores.base import Facts, Fenced, StoreError, StoreFailed
+from ..stores.base import Fenced, StoreError, StoreFailed
 from ..supervisor import (
     ActorGone,
     AlreadyStarted,
@@ -34,12 +30,12 @@ from ..supervisor.exits import ExitReason
 from ..supervisor.policy import RestartPolicy
 from .accounts import Book
 from .admission import Admission
-from .agent import InstalledAgent
 from .events import AlertRaised, CallStuck, SessionRestarted
 from .handover.dossier import Trouble
 from .handover.file import place_of, write_dossier
 from .life import Life
 from .outcome import HandedOver, Outcome
+from .places import Places
 from .retention import ROWS_MIN, retain
 from .services import Services
 from .session import Session
@@ -71,11 +67,10 @@ class Pool:
         self._services = services
         self._book = book
         self._supervisor = supervisor
-        self.admission = Admission(services.clock, services.policies)
-        self._held_back: dict[str, list[str]] = {}
-        """Sub-sessions whose parent waits for its place, by parent."""
         self._restarts: tuple[RestartPolicy, RestartTable] | None = None
         self.active: dict[str, Session] = {}
+        admission = Admission(services.clock, services.policies)
+        self.places = Places(admission, self.active, self._begin, self._begin_soon)
         self.unstored: dict[str, Outcome] = {}
         """Ends that were told here and that the store did not take: it says that those sessions run."""
         self.closing = self.closed = False
@@ -86,7 +81,9 @@ class Pool:
     def specs(self) -> Iterable[ChildSpec]:
         """The children of the supervisor at each of its starts: every session that has its turn."""
         return [
-            self._spec(session) for session in self.active.values() if not self.waits(session.id)
+            self._spec(session)
+            for session in self.active.values()
+            if not self.places.waits(session.id)
         ]
 
     def activate(self, session: Session) -> None:
@@ -98,79 +95,18 @@ class Pool:
         if parent is not None:
             parent.children[session.id] = None
 
-    # ------------------------------------------------------------ places
-
-    def starting(
-        self, installed: InstalledAgent, facts: Facts
-    ) -> AbstractAsyncContextManager[None]:
-        """Return a block in which one more session may be stored and taken into memory.
-
-        Raises:
-            RuntimeClosed: on entering: the runtime was left meanwhile.
-        """
-        if installed.is_guard or facts.parent in self.active:
-            return nullcontext()
-        return self.admission.starting(facts.tenant or "")
-
-    def waits(self, session_id: str) -> bool:
-        """Tell whether an active session waits for its place, or for that of its parent."""
-        if self.admission.waits(session_id):
-            return True
-        session = self.active.get(session_id)
-        parent = None if session is None else session.facts.parent
-        return parent is not None and session_id in self._held_back.get(parent, ())
-
-    def tenant_of(self, session_id: str) -> str:
-        """Return whose session an active one is: for a sub-session, that of the first above it."""
-        tenant = None
-        while tenant is None and (session := self.active.get(session_id)) is not None:
-            tenant, session_id = session.facts.tenant, session.facts.parent or ""
-        return tenant or ""
-
-    async def wake(self, session: Session) -> None:
-        """Have a session go on: at once, or when there is a place for it."""
-        parent = self.active.get(session.facts.parent or "")
-        if parent is not None and session.cut is None and self.waits(parent.id):
-            self._held_back.setdefault(parent.id, []).append(session.id)
-        elif parent is not None or session.installed.is_guard or session.cut is not None:
-            await self._begin(session)
-        else:
-            tenant = session.facts.tenant or ""
-            served = self.admission.ask(session.id, tenant)
-            self._begin_all(each for each in served if each != session.id)
-            if session.id in served:
-                await self._begin(session)
-                self._begin_all(self._held_back.pop(session.id, ()))
-
-    def cut_off(self, session: Session, cut: Cut) -> None:
-        """End all work of a session; one that waits for a place needs none to settle that."""
-        session.cut_off(cut)
-        if self.waits(session.id):
-            parent = session.facts.parent
-            if parent in self._held_back and session.id in self._held_back[parent]:
-                self._held_back[parent].remove(session.id)
-            self._begin_all(self.admission.leave(session.id))
-            self._begin_soon(session)
-
-    def policy_changed(self) -> None:
-        """Let sessions go on for which a new policy has places."""
-        self._begin_all(self.admission.serve())
-
-    def _begin_all(self, ids: Iterable[str]) -> None:
-        for session_id in ids:
-            session = self.active.get(session_id)
-            if session is not None and not self.closing:
-                self._begin_soon(session)
+    # ------------------------------------------------------------ beginning
 
     def _begin_soon(self, session: Session) -> None:
         """Start a session's actor from where nobody may wait."""
+        if self.closing:
+            return
         try:
             self._supervisor().start_child_soon(self._spec(session))
         except AlreadyStarted:
             self.start_aside(f"{session.id}!wake", partial(self._begin_aside, session))
         except SupervisorGone:
             pass  # it is being restarted, and will ask for `specs` itself
-        self._begin_all(self._held_back.pop(session.id, ()))
 
     async def _begin_aside(self, session: Session, ctx: Context[object]) -> None:
         await self._begin(session)
@@ -247,13 +183,12 @@ class Pool:
         """The session has ended, or is another's now: keep nothing of it."""
         if self.active.get(session.id) is session:
             del self.active[session.id]
-        self._held_back.pop(session.id, None)
         self._book.close(session.id)
         for child in session.children:
             self.cancel_soon(child)
         self.ended += session.outcome is not None
         session.retired.set()
-        self._begin_all(self.admission.leave(session.id))
+        self.places.leave(session.id)
 
     async def _tidy(self, session: Session) -> None:
         kept = self._services.policies.current.storage.checkpoints_kept
@@ -278,7 +213,7 @@ class Pool:
         """Cut an active session off; its life settles what is open."""
         session = self.active.get(session_id)
         if session is not None and not self.closing:
-            self.cut_off(session, Cut("cancelled"))
+            self.places.cut_off(session, Cut("cancelled"))
 
     def give_up_body(self, session_id: str, what: str) -> None:
         """A body does not end: leave it behind, so that the session can go on."""
@@ -361,7 +296,9 @@ class Pool:
     def close(self) -> None:
         """The runtime is gone: tell whoever still waits for a session of it."""
         self.closed = True
-        self.admission.close(RuntimeClosed("the runtime was left before the session was started"))
+        self.places.admission.close(
+            RuntimeClosed("the runtime was left before the session was started")
+        )
         for session_id in self.awaited:
             self.stirred(session_id)
         for session in tuple(self.active.values()):

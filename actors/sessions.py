@@ -73,7 +73,7 @@ class Sessions:
         """Return how many sessions there are here, and were."""
         pool = self.pool
         return SessionsHealth(
-            active=pool.admission.held,
+            active=pool.places.admission.held,
             in_memory=len(pool.active),
             parked=pool.parked,
             woken=self.taking.woken,
@@ -119,7 +119,7 @@ class Sessions:
         installed = self.taking.installed(agent)
         check_task(task)
         check_budget(installed, budget)
-        async with self.pool.starting(installed, facts):
+        async with self.pool.places.starting(installed, facts):
             text = encodable(task)
             opened = self._opening(agent, budget, facts, on_failure, snapshots=snapshots)
             entries: list[JournalEntry] = [opened, Said(1, text)]
@@ -130,7 +130,7 @@ class Sessions:
             self.pool.activate(session)
             at_ms = session.now_ms()
             session.emit(SessionStarted(session_id=session_id, at_ms=at_ms, agent=agent))
-            await self.pool.wake(session)
+            await self.pool.places.wake(session)
         return session
 
     def _opening(
@@ -198,7 +198,7 @@ class Sessions:
             if session is None:
                 session = await self.taking.load(session_id, dead, by)
                 self.pool.activate(session)
-                await self.pool.wake(session)
+                await self.pool.places.wake(session)
             return session
 
     async def say(self, session_id: str, text: str) -> Session:
@@ -228,7 +228,7 @@ class Sessions:
             await stored.wait()
         finally:
             # Also where the caller has gone away: what was given is stored, or will be.
-            await self.pool.wake(session)
+            await self.pool.places.wake(session)
 
     async def change(
         self, session_id: str, make: Callable[[Session], Awaitable[Change]], by: str = "message"
@@ -295,7 +295,7 @@ class Sessions:
                     return session
                 # It was killed while its effects were undone; it ends before anything else.
                 self.pool.activate(session)
-                await self.pool.wake(session)
+                await self.pool.places.wake(session)
             elif session.takes_messages:
                 return session
             # It is ending: wait until it has let go, then take it up again.
@@ -328,9 +328,9 @@ class Sessions:
                         return await self._put_back(session)
                     self.pool.activate(session)
                     session.cut_off(Cut("cancelled"))
-                    await self.pool.wake(session)
+                    await self.pool.places.wake(session)
         for child in tuple(session.children):
             self.pool.cancel_soon(child)
-        self.pool.cut_off(session, Cut("cancelled"))
+        self.pool.places.cut_off(session, Cut("cancelled"))
         await session.ended.wait()
         return session
