@@ -9,7 +9,7 @@ from msgspec import structs
 from store_tools import FACTS, append, claim, create, renew, write
 
 from ukemi.stores import SqliteStore, Store
-from ukemi.stores.base import Create, Facts, HeadQuery, Pack
+from ukemi.stores.base import Create, Facts, HeadQuery, Pack, Write
 from ukemi.stores.records import SessionStatus, Spent
 from ukemi.stores.sqlite_schema import SCHEMA_VERSION, migrate
 from ukemi.stores.sqlite_tally import COLUMNS
@@ -46,18 +46,21 @@ async def grown(store: Store, seed: int) -> None:
     await write(store, renew("owner-a", 10**9))
     await write(store, *(create(f"s-{n}", facts=facts(n, n)) for n in range(12)))
     stands = {n: (1, 1, "running") for n in range(12)}
-    for turn in range(40):
-        for n in rng.sample(range(12), 4):
+    for turn in range(24):
+        writes: list[Write] = []
+        for n in rng.sample(range(12), 6):
             epoch, seq, status = stands[n]
             if status != "running":
-                await write(store, claim(f"s-{n}", "owner-a"))
+                writes.append(claim(f"s-{n}", "owner-a"))
                 epoch += 1
             then: SessionStatus = rng.choice(("running", "running", "parked", "completed"))
             told = facts(n, n + turn) if then != "running" or rng.random() < 0.5 else None
-            row = append(f"s-{n}", seq + 1, epoch=epoch, status=then, facts=told)
-            await write(store, row, *([Pack(session_id=f"s-{n}")] if rng.random() < 0.3 else []))
+            writes.append(append(f"s-{n}", seq + 1, epoch=epoch, status=then, facts=told))
+            if rng.random() < 0.3:
+                writes.append(Pack(session_id=f"s-{n}"))
             stands[n] = (epoch, seq + 1, then)
-        if turn % 10 == 9:
+        await write(store, *writes)
+        if turn % 8 == 7:
             await agrees(store)
 
 
