@@ -30,6 +30,7 @@ class Subject(Struct, frozen=True):
         took: seconds of attempts that got an answer.
         failed: its attempts that failed in passing.
         series: how many times in a row it has to be corrected before it succeeds.
+        tokens: what one answer of a model consumes, on average.
     """
 
     name: str
@@ -38,6 +39,7 @@ class Subject(Struct, frozen=True):
     took: tuple[float, ...]
     failed: tuple[Seen, ...]
     series: Curve
+    tokens: int = 0
 
 
 class Place(Struct, frozen=True):
@@ -86,6 +88,7 @@ def learned_from(records: Iterable[Record]) -> Learned:
         told.setdefault(name, _untold(name))
     places, apart = _places(told, seen)
     series = _series(traces)
+    tokens = _tokens(traces)
     subjects = {
         name: Subject(
             name,
@@ -94,6 +97,7 @@ def learned_from(records: Iterable[Record]) -> Learned:
             tuple(one.took_s for one in seen[name] if one.weather == "up"),
             tuple(one for one in seen[name] if one.weather != "up"),
             series.get(name) or curve_of([]),
+            tokens.get(name, 0),
         )
         for name, each in sorted(told.items())
     }
@@ -171,6 +175,16 @@ def lasted(spell: Spell) -> Lasted:
 
 
 # ---------------------------------------------------------------- corrections
+
+
+def _tokens(traces: Sequence[Trace]) -> dict[str, int]:
+    """Return the mean of what answers consumed, where that is told, by model."""
+    told: dict[str, list[int]] = defaultdict(list)
+    for trace in traces:
+        for step in trace.steps:
+            if step.is_model and step.tokens:
+                told[step.subject].append(step.tokens)
+    return {name: round(sum(each) / len(each)) for name, each in told.items()}
 
 
 def _series(traces: Sequence[Trace]) -> dict[str, Curve]:

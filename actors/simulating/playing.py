@@ -276,7 +276,7 @@ class _Player:
             ticket.verdict = "up"
         if step.is_model:
             session.prunes = 0
-            session.books("tokens", step.tokens)
+            session.books("tokens", step.tokens or call.subject.tokens)
         else:
             session.succeeded(step.subject, step.n)
         return None

@@ -9,14 +9,17 @@ from msgspec import Struct
 
 from .seen import Seen, Weather
 
-ENOUGH = 2
-"""Failures more than answers, in a row, that make a spell; fewer are failures by themselves."""
+WEIGHT = 2
+"""Answers that weigh as much as one failure: in a spell at least a third of the attempts fail."""
+
+ENOUGH = 4
+"""Weight of failures above that of answers that makes a spell; less are failures by themselves."""
 
 BEYOND = 6
 """Answers beyond each end that are kept: where a share fails, the first of them may be in the spell still."""
 
-DROP = 3
-"""Answers more than failures, after which a spell has ended before them."""
+DROP = 4
+"""Weight of answers above that of failures behind which a spell has ended before them."""
 
 
 class Spell(Struct, frozen=True, gc=False):
@@ -52,8 +55,10 @@ class Spell(Struct, frozen=True, gc=False):
 
     @property
     def share(self) -> float:
-        """Return the share of attempts in it that fail."""
-        return self.failed / (self.failed + self.passed)
+        """Return the share of attempts in it that fail; that it ends with a failure says nothing of it."""
+        if not self.passed:
+            return 1.0
+        return max(1, self.failed - 1) / (max(1, self.failed - 1) + self.passed)
 
 
 class Found(Struct, frozen=True):
@@ -97,7 +102,7 @@ def _within(seen: Seen, spells: Sequence[Spell]) -> bool:
 
 
 def _spells(ordered: Sequence[Seen], kind: Weather) -> list[Spell]:
-    """Find stretches in which failures outnumber answers: each from a failure to a failure."""
+    """Find stretches in which failures outweigh answers: each from a failure to a failure."""
     spells: list[Spell] = []
     at = 0
     while at < len(ordered):
@@ -112,11 +117,11 @@ def _spells(ordered: Sequence[Seen], kind: Weather) -> list[Spell]:
 
 
 def _stretch(ordered: Sequence[Seen], start: int, kind: Weather) -> tuple[int, int]:
-    """Return where the stretch that starts here ends, and by how much failures outnumber answers."""
+    """Return where the stretch that starts here ends, and by how much failures outweigh answers."""
     score = best = 0
     end = start
     for at in range(start, len(ordered)):
-        score += 1 if ordered[at].weather == kind else -1
+        score += WEIGHT if ordered[at].weather == kind else -1
         if score > best:
             best, end = score, at
         if score <= 0 or score <= best - DROP:

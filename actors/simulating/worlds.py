@@ -88,7 +88,10 @@ class _Climate:
         most = 2.0 * least if outer is None else max(spell.last - outer, least)
         start = spell.last - between(max(spell.last - inner, least), most, chance.random())
         end = self._end(spell, least, place, chance, lasting=lasting)
-        return Hours(start, end, spell.share, spell.until)
+        share = spell.share
+        if spell.passed:
+            share = chance.betavariate(max(1, spell.failed - 1), spell.passed)
+        return Hours(start, end, share, spell.until)
 
     def _end(
         self, spell: Spell, least: float, place: Place, chance: random.Random, *, lasting: bool
