@@ -236,24 +236,36 @@ class Sessions:
         """Change a session, active or not; durable when this returns. False: nothing was changed.
 
         Args:
-            make: returns the change, from the session as it is then; an empty one is fine.
+            make: returns the change, from the session as it is then; an empty one is fine. It is
+                asked again where the session came to rest while it was at it: the last one counts.
 
         Raises:
             SessionOwned: a living owner drives it, in another process.
             UsageError: its agent is unknown here.
         """
         async with self._lock(session_id):
-            session = await self._awake(session_id, by)
-            try:
-                change = await make(session)
-            except Exception:
+            while True:
+                session = await self._awake(session_id, by)
+                was_active = session.id in self.active
+                change = await self._made(session, make, free=not was_active)
+                if was_active and change.entries and not session.takes_messages:
+                    continue  # it has ended or parked meanwhile, and is to be taken up first
+                if change.entries or not was_active:
+                    await self._apply(session, change)
+                return bool(change.entries)
+
+    async def _made(
+        self, session: Session, make: Callable[[Session], Awaitable[Change]], *, free: bool
+    ) -> Change:
+        try:
+            return await make(session)
+        except Exception:
+            if free:
                 await self._apply(session, Change([]))
-                raise
-            except anyio.get_cancelled_exc_class():
-                self.taking.strays.add(session_id)  # it may be ours now, and nobody else would look
-                raise
-            await self._apply(session, change)
-            return bool(change.entries)
+            raise
+        except anyio.get_cancelled_exc_class():
+            self.taking.strays.add(session.id)  # it may be ours now, and nobody else would look
+            raise
 
     async def _apply(self, session: Session, change: Change) -> None:
         entries, taken, is_active = change.entries, change.taken, session.id in self.active

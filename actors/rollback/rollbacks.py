@@ -69,19 +69,20 @@ class Rollbacks:
         check_wanted(to, mode, force=force, undo=undo)
         if to is not None:
             await self.check_kept(session_id, to)
-        done, found = anyio.Event(), list[tuple[Session, RollingBack]]()
+        found: list[tuple[Session, RollingBack, anyio.Event]] = []
         failed_before = set[CallId]()
 
         async def make(session: Session) -> Change:
             entry = self._entry(session, to, mode, force=force, undo=undo, by=by)
-            session.rollbacks[entry.n] = done
+            done = session.rollbacks[entry.n] = anyio.Event()
+            failed_before.clear()
             failed_before.update((e.step.n, e.step.index) for e in session.state.unwound.open)
-            found.append((session, entry))
+            found.append((session, entry, done))
             return Change([entry], reopens=True)
 
         with await self._stand_in(session_id, mode, undo=undo):
             await self._sessions.change(session_id, make, by="rollback")
-        session, began = found[0]
+        session, began, done = found[-1]
         await done.wait()
         ended = session.rolled.get(began.n)
         if ended is None:
