@@ -20,7 +20,7 @@ NUMBER_WORDS = {
     "both": 2, "两": 2, "三": 3, "四": 4, "五": 5, "六": 6, "七": 7, "八": 8, "九": 9, "十": 10,
 }  # fmt: skip
 _COUNT = re.compile(
-    rf"\b(?:all |the |these |those )*({'|'.join(w for w in NUMBER_WORDS if w.isascii())}|[2-9]|[1-9]\d)\b"
+    rf"\b(?:all |the |these |those ){0, 2}({'|'.join(w for w in NUMBER_WORDS if w.isascii())}|[2-9]|[1-9]\d)\b"
     rf"(?! (?:of|out of)\b)(?:\s+(?:of (?:the|these|them)))? +(?:(?!and\b|for\b|in\b|to\b)[a-z-]+ )?([a-z]{{3,}}s|people)\b|(?<!\d)([两三四五六七八九十]|[2-9])\s*(?:个|条|张|封|位|台|份|名)",
     re.IGNORECASE,
 )
@@ -55,7 +55,7 @@ def too_few(claim: Claim, ledger: Ledger, done: Sequence[Ran]) -> str | None:
 
 
 _ALL_OF = re.compile(
-    r"\b(all|both|every)(?: (?:of|the|these|those|your|my|open|unpaid|pending|remaining))* ([a-z]{3,})\b|(都|均|全部|所有)",
+    r"\b(all|both|every)(?: (?:of|the|these|those|your|my|open|unpaid|pending|remaining)){0,3} ([a-z]{3,})\b|(都|均|全部|所有)",
     re.IGNORECASE,
 )
 LISTED_MAX = 20
@@ -144,7 +144,7 @@ def counted_otherwise(claim: Claim, ledger: Ledger, done: Sequence[Ran]) -> str 
                     told.add(value)
     said = [
         int(hit.replace(",", ""))
-        for hit in re.findall(r"(?<![\w.,-])\d[\d,]*(?![\w.-]*\d)", claim.text)
+        for hit in re.findall(r"(?<![\w.,-])\d[\d,]{0,15}(?![\d,]|[\w.-]{0,20}\d)", claim.text)
     ]
     if not told or not said or told & {*said} or sum(told) in said:
         return None

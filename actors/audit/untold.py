@@ -163,7 +163,7 @@ def _not_all(statement: str, ledger: Ledger) -> list[Finding]:
 
 
 _ALL_WELL = re.compile(
-    r"(?:\b(?:all|every|each|everything|both)\b|\b(\d+) (?:out )?of (?:the )?\1\b)[^.;]*\b(?:running|up|healthy|passing|online|active|ready|"
+    r"(?:\b(?:all|every|each|everything|both)\b|(?<!\d)(\d{1,6}) (?:out )?of (?:the )?\1\b)[^.;]{0,60}\b(?:running|up|healthy|passing|online|active|ready|"
     r"fine|ok|working|reachable|green)\b|(?:全部|均|都|所有)[^。；]{0,8}(?:运行|正常|健康|在线|就绪)",
     re.IGNORECASE,
 )

@@ -225,6 +225,26 @@ def test_a_session_of_two_thousand_steps_is_audited_at_once() -> None:
     assert best < 0.5  # of this process alone; measured: see docs/audit.md
 
 
+HOSTILE = [
+    "1 of " * 4000,
+    "all the " * 2500,
+    "9" * 20_000,
+    "build " * 3300,
+    "(" * 16_000,
+    "x_y, " * 4000,
+]
+
+
+@pytest.mark.realtime
+@pytest.mark.parametrize("text", HOSTILE, ids=lambda text: text[:8])
+def test_no_answer_takes_long_whatever_it_repeats(text: str) -> None:
+    mail = ToolFacts(name="send_email", description="Send an email.")
+    shell = ToolFacts(name="shell", danger="shell")
+    calls = [ran("shell", "no", "failed"), ran("send_email", '{"sent":1}', to="a1")]
+    record = Record(ran=calls, tools=[shell, mail], said=["Send A1"])
+    assert max(_seconds(text, record), _seconds(f"I sent {text}.", record)) < 2.0
+
+
 def _seconds(text: str, record: Record) -> float:
     began = time.process_time()
     audit(text, record)
