@@ -23,6 +23,7 @@ from .run import Row
 from .tables import tables_of, verdict_table
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "benchmarks.md"
+BUSY = " **The machine was busy with other work**: times on the wall and rates say little, ratios and CPU more."
 PLACE = re.compile(r"(<!-- suite: ([\w-]+) -->\n)(.*?)(<!-- suite end -->)", re.DOTALL)
 
 
@@ -76,14 +77,15 @@ def head(report: Report) -> str:
     """Return the lines that say when, where and with what it was measured."""
     measured = ", ".join(sorted({row.workload.upper() for row in report.rows}))
     facts = report.machine
+    load = facts["load"]
+    busy = BUSY if isinstance(load, float) and load > 1.0 else ""
     ours, peers = (rounds_of(report.rows, peers=which) for which in (False, True))
     versions = ", ".join(f"{name} {version}" for name, version in report.versions.items())
     return (
         f"Run of {facts['at']} ({measured}), {report.minutes:.0f} minutes, scale `{report.scale}`, "
         f"rounds of ours and the limits {ours}, of the peers {peers}; "
         f"{facts['processors']} processors; load {facts['load']:.1f} before it began and "
-        f"{facts['load_after']:.1f} at its end (a load above 1 before it began means that the machine was "
-        f"busy with other work).\n\nVersions: {versions}.\n"
+        f"{facts['load_after']:.1f} at its end.{busy}\n\nVersions: {versions}.\n"
     )
 
 
