@@ -86,6 +86,7 @@ class _Watched:
                 value = await _left_waiting(coro, self._entered)
             else:
                 value = await body()
+            self._entered.result = _shown(value)
             if self._fault == "late":
                 self._struck()
                 await anyio.sleep(self._late_s())
@@ -103,6 +104,7 @@ class _Watched:
             value = body()
             if inspect.isawaitable(value):
                 return self._awaited(value)
+            self._entered.result = _shown(value)
             if self._fault in ("hang", "late"):
                 self._struck()
                 self._sleep(None if self._fault == "hang" else self._late_s())

@@ -26,6 +26,9 @@ CELL_S_MAX = 60.0
 
 PATIENCE_S = 2.0
 
+SESSION_S = 900.0
+"""Virtual seconds of a session that was given no budget: the default hour makes a hang four times as dear."""
+
 Progress = Callable[[int, int, str], None]
 
 
@@ -68,7 +71,7 @@ def drill(
         secrets: values for what tools declare as secrets; others are made up.
         variables: environment variables to plant a secret in, besides those that the tools name.
         policy: as for a `Runtime`.
-        budget: the session's limits; None: the defaults.
+        budget: the session's limits; None: the defaults, with 900 seconds.
         only: only these faults. ``cells``: only these cells, such as ``3:kill_after``.
         seed: of made-up values and of the spread of waits; the same seed gives the same report.
         jobs: runs at a time; None: one for each core, at most 4.
@@ -191,7 +194,7 @@ def _setting(
         variables=named,
         wanted=secrets_of(declared, named, os.environ, seed),
         policy=policy,
-        budget=budget or Budget(),
+        budget=budget or Budget(seconds=SESSION_S),
         workspace=folder,
         seed=seed,
         patience_s=patience_s,

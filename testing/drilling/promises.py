@@ -248,9 +248,7 @@ def _net(seen: Seen, call: Call) -> int:
 
 
 def _probes(case: Case) -> Iterator[Broken]:
-    results = {
-        run.call: run.said for run in case.seen.runs if run.kind == "call" and run.how == "returned"
-    }
+    results = {run.call: run.result for run in case.seen.runs if run.kind == "call" and run.result}
     for run in case.seen.runs:
         if run.kind != "probe" or run.planned:
             continue

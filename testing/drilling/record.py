@@ -20,7 +20,8 @@ class Call(Struct, frozen=True, order=True):
 class BodyRun(Struct, kw_only=True):
     """One time that a body was entered: of a tool, its probe, or its compensation.
 
-    ``said`` is what it returned or raised, ``planned``: a fault was planned for it. ``answer`` is what a
+    ``said`` is what it returned or raised, ``result`` what it had come to, also where that was not told,
+    ``planned``: a fault was planned for it. ``answer`` is what a
     probe told, ``effects_then`` how many effects of the call stood when it did. ``swallowed`` says how it
     answered a cancellation that it should have let through. ``asleep``: it waited for something that
     never came, on purpose of the drill. Seconds are of virtual time.
@@ -34,6 +35,7 @@ class BodyRun(Struct, kw_only=True):
     elapsed_s: float = 0.0
     how: How = "running"
     said: str = ""
+    result: str = ""
     planned: bool = False
     answer: str = ""
     effects_then: int = 0
