@@ -70,7 +70,9 @@ async def test_one_commit_is_one_transaction(sqlite: SqliteStore, count: int) ->
     await write(sqlite, *(append(name, 2) for name in names))
     frames = [statement for statement in statements if statement[:5] in ("BEGIN", "COMMI")]
     assert frames == ["BEGIN IMMEDIATE", "COMMIT"]
-    inserts = [statement for statement in statements if statement.startswith("INSERT OR FAIL INTO log")]
+    inserts = [
+        statement for statement in statements if statement.startswith("INSERT OR FAIL INTO log")
+    ]
     assert (
         len(inserts) == len([size for size in bin(count % 256)[2:] if size == "1"]) + count // 256
     )
