@@ -6,7 +6,8 @@ from collections.abc import Iterable, Sequence
 
 from msgspec import Struct
 
-from .playing import Fared, Played
+from .courses import Fared
+from .playing import Played
 
 METRICS = (
     "completed",

@@ -7,9 +7,10 @@ import pytest
 from ukemi import Policy, Traits
 from ukemi.actors import ends, gate, upstreams
 from ukemi.actors.simulating import playing
+from ukemi.actors.simulating.courses import Fared
 from ukemi.actors.simulating.learning import Learned, learned_from
 from ukemi.actors.simulating.measures import measured, peak, quantile
-from ukemi.actors.simulating.playing import Fared, play
+from ukemi.actors.simulating.playing import play
 from ukemi.actors.simulating.seen import Asked, Fault, Seen, Told, Trace
 from ukemi.actors.simulating.traces import Record
 from ukemi.actors.simulating.worlds import World, between
