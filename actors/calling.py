@@ -69,8 +69,8 @@ class Calling:
             arguments = self._session.services.mask(first.arguments)
             return over_budget(refusal, f"begin a step: {first.name}", arguments)
         if turn.missing == 1 == len(turn.results):
-            waves = ((step.index,),)
-            wave: Sequence[int] = waves[0]
+            wave: Sequence[int] = (step.index,)
+            waves: Sequence[Sequence[int]] = (wave,)
         else:
             waves = self._waves(turn, step.index)
             wave = self._missing(turn, waves[0])

@@ -146,7 +146,7 @@ class Preparing:
             return self._refused(asked, error)
         state = session.state
         named = self._named(tool, call)
-        stopped = None
+        stopped: Ended | Requested | None = None
         if named or state.closed:
             stopped = self._closed(asked, tool, arguments, named)
         stopped = stopped or gate(session, asked, tool)

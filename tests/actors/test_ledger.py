@@ -267,3 +267,25 @@ async def test_a_body_that_ends_before_its_call_has_a_result_gives_it_that_resul
     assert (result.content, result.state) == ("paid at last", "succeeded")
     assert sum(isinstance(each, Intended) for each in entries) == 1, "and it did not run again"
     assert not [each for each in entries if isinstance(each, Noted)]
+
+
+async def test_what_became_known_of_a_read_answers_no_other_call(store: MemoryStore) -> None:
+    """A read is named only where somebody will compare it; a call without a name has no equal."""
+
+    @tool(effect="read", safe_to_retry=False)
+    async def meter(at: str) -> str:
+        raise cut()
+
+    @tool(effect="read")
+    async def stock(sku: str) -> str:
+        return f"3 of {sku}"
+
+    of = agent([call("meter", at="a"), call("stock", sku="B"), "Done."], [meter, stock])
+    async with Runtime(store, agents=[of]) as runtime:
+        assert isinstance(await run_one(runtime, of, session_id="one"), HandedOver)
+        await runtime.session("one").resolve("done", result="read 17", by="ann")
+        assert await runtime.session("one").outcome() == Completed("Done.")
+    async with opened(store):
+        found = [each for each in await journal(store, "one") if isinstance(each, Resulted)]
+    assert [each.content for each in found][-1] == "3 of B"
+    assert not found[-1].replayed
