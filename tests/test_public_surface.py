@@ -16,6 +16,7 @@ import ukemi
 import ukemi.actors
 import ukemi.models
 import ukemi.supervisor
+import ukemi.testing
 import ukemi.tools
 from ukemi import (
     Agent,
@@ -69,6 +70,10 @@ MODELS = """
 AnswerError AnthropicModel Hang OpenAIModel Pieces Reply Script ScriptExhausted ScriptedModel call
 parse_model
 """
+TESTING = """
+CellResult DrillReport Effect EffectStub Fault FaultPlan FaultyStore Finding Hang OWN Ok Pieces Reply Script ScriptedModel Stub
+VIRTUAL_BACKENDS VirtualClock VirtualTimeLoop call drill error_of run_virtual virtual_backend
+"""
 TOOLS = "ShellResult delete_file finish list_files read_file shell shell_tool write_file"
 ROOMS = frozenset({"actors", "cli", "models", "stores", "supervisor", "testing", "tools"})
 
@@ -83,8 +88,14 @@ def anyio_backend(request: pytest.FixtureRequest) -> tuple[str, dict[str, Any]]:
 
 @pytest.mark.parametrize(
     ("module", "names"),
-    [(ukemi, UKEMI), (ukemi.actors, ACTORS), (ukemi.models, MODELS), (ukemi.tools, TOOLS)],
-    ids=["ukemi", "ukemi.actors", "ukemi.models", "ukemi.tools"],
+    [
+        (ukemi, UKEMI),
+        (ukemi.actors, ACTORS),
+        (ukemi.models, MODELS),
+        (ukemi.testing, TESTING),
+        (ukemi.tools, TOOLS),
+    ],
+    ids=["ukemi", "ukemi.actors", "ukemi.models", "ukemi.testing", "ukemi.tools"],
 )
 def test_public_names_are_these(module: ModuleType, names: str) -> None:
     """A name that comes or goes is a decision, written down here."""

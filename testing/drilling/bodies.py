@@ -182,7 +182,8 @@ class _Watched:
         self._world.leave(run)
 
     def _killed(self) -> None:
-        if self._run is not None:
+        # One that slept on purpose is woken when all is over: it never ended.
+        if self._run is not None and not self._run.asleep:
             self._run.how = "killed"
 
     def _what(self) -> str:
