@@ -10,6 +10,7 @@ from typing import Any
 import anyio
 import pytest
 from sessions import REAL_BACKENDS
+from store_faults import damage
 
 from ukemi import Agent, InvalidArgument, Policy, RetryPolicy, Runtime, TransientError, tool
 from ukemi.actors.tooling.tools import AnyTool
@@ -382,3 +383,34 @@ def test_policies_of_one_name_are_told_apart(ukemi: Ukemi, made: Path, tmp_path:
     words = ("--policy", "once.toml", "--policy", "b/once.toml", "--seeds", "3", "--json")
     data = ukemi("policy", "simulate", "--store", str(made), *words).data
     assert [each["policy"] for each in data["policies"]] == ["once.toml", "b/once.toml"]
+
+
+# ---------------------------------------------------------------- damage, and the demo's record
+
+
+def test_a_session_that_cannot_be_read_is_counted_and_left_out(
+    ukemi: Ukemi, made: Path, tmp_path: Path
+) -> None:
+    """The others are played; the file stays as it is."""
+    copy = tmp_path / "damaged.db"
+    copy.write_bytes(made.read_bytes())
+    damage(SqliteStore(copy), "s003", 2)
+    data = ukemi("policy", "simulate", "--store", str(copy), "--seeds", "3", "--json").data
+    assert (data["sessions"], data["unreadable"]) == (23, 1)
+    text = ukemi("policy", "simulate", "--store", str(copy), "--seeds", "3").out
+    assert "1 session unreadable" in text
+
+
+def test_the_demo_refuses_to_write_over_anything(ukemi: Ukemi, tmp_path: Path) -> None:
+    (tmp_path / "there.db").write_text("mine")
+    for words, said in (
+        (("--record", "there.db"), "is there already"),
+        (("--record", "no/such/day.db"), "no such folder"),
+        (("--record", "day.db", "--policy", "bad.toml"), "attempts_max=0"),
+        (("--policy", "often.toml"), "only with --record"),
+    ):
+        ran = ukemi("demo", *words)
+        assert (ran.status, ran.out) == (2, "")
+        assert said in ran.err
+    assert (tmp_path / "there.db").read_text() == "mine"
+    assert not (tmp_path / "day.db").exists()

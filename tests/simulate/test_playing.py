@@ -13,7 +13,7 @@ from ukemi.actors.simulating.measures import measured, peak, quantile
 from ukemi.actors.simulating.playing import play
 from ukemi.actors.simulating.seen import Asked, Fault, Seen, Told, Trace
 from ukemi.actors.simulating.traces import Record
-from ukemi.actors.simulating.worlds import World, between
+from ukemi.actors.simulating.worlds import World, between, reached
 from ukemi.supervisor import breaker, decide
 from ukemi.supervisor.errors import ErrorClass
 from ukemi.supervisor.policy_file import parse_policy
@@ -326,3 +326,58 @@ def test_work_grows_with_the_calls_and_nothing_else() -> None:
         played = Counting(World(known, 1), policy()).play()
         assert sum(each.calls for each in played.sessions) == sessions * 100
         assert (steps, played.decisions) == (sessions * 100, 0)
+
+
+DENIED = Fault(ErrorClass.PERMISSION_DENIED)
+
+
+def test_others_fates_are_met_too() -> None:
+    """Of those that came further, half were denied the next call: so is half of those cut off before it."""
+    whole = [trace(f"w{n}", *asked(MODEL, "stock", MODEL, "pay", MODEL)) for n in range(10)]
+    step = Asked("pay", 4, fault=DENIED, took_s=1.0)
+    denied = [
+        trace(f"d{n}", *asked(MODEL, "stock", MODEL), step, end="open", outcome="permission")
+        for n in range(10)
+    ]
+    cut = [cut_off(f"c{n:02}") for n in range(40)]
+    known = learned([*whole, *denied, *cut], stock=READ, pay=READ)
+    played = play(World(known, 1), policy()).sessions
+    ends = [fared.outcome for fared in played[:40]]
+    assert ends.count("permission") + ends.count("completed") == 40
+    assert 10 <= ends.count("permission") <= 30
+    assert not any(fared.unsure for fared in played)
+
+
+def test_one_goes_on_like_another_that_was_cut_off_later_and_then_like_a_third() -> None:
+    whole = trace("whole", *asked(*[MODEL, "stock"] * 3, MODEL))
+    later = [
+        trace(f"later{n}", *asked(*[MODEL, "stock"] * 2), end="open", outcome="blocked")
+        for n in range(30)
+    ]
+    known = learned([whole, *later, cut_off()], stock=READ)
+    for fared in play(World(known, 1), policy()).sessions:
+        assert (fared.outcome, fared.calls, fared.unsure) == ("completed", 7, False)
+
+
+def test_an_end_that_no_policy_helps_is_met_by_who_goes_on_like_it() -> None:
+    wrong = trace("wrong", *asked(MODEL, "stock", MODEL), end="handed_over", reason="mismatch")
+    known = learned([wrong, cut_off()], stock=READ)
+    assert {each.outcome for each in play(World(known, 1), policy()).sessions} == {"mismatch"}
+
+
+REACHED: list[tuple[tuple[float, ...], float, float, float, float | None]] = [
+    # answers behind it, share that fails, roll; the last in the spell, the first behind it
+    ((), 1.0, 0.5, 9.0, None),
+    ((10.0, 11.0, 12.0), 1.0, 0.0, 9.0, 10.0),
+    ((10.0, 11.0, 12.0), 0.5, 0.6, 9.0, 10.0),
+    ((10.0, 11.0, 12.0), 0.5, 0.4, 10.0, 11.0),
+    ((10.0, 11.0, 12.0), 0.5, 0.2, 11.0, 12.0),
+    ((10.0, 11.0, 12.0), 0.5, 0.0, 11.0, 12.0),
+]
+
+
+@pytest.mark.parametrize(("answers", "share", "roll", "last", "behind"), REACHED)
+def test_where_a_share_fails_the_next_answers_may_be_in_the_spell(
+    answers: tuple[float, ...], share: float, roll: float, last: float, behind: float | None
+) -> None:
+    assert reached(answers, 9.0, share, roll) == (last, behind)
