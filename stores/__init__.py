@@ -2,7 +2,7 @@
 
 This room owns the stored form of everything and the rules of what may be written when. It decides
 nothing about a session: it keeps records, refuses stale writers, and says what it cannot read.
-Files depend downward in this order: decisions · records · base · evolution, encoding · rules, gauge, room · memory ·
+Files depend downward in this order: decisions · records · errors, writes · base · evolution, encoding · rules, gauge, room · memory ·
 channel · sqlite_tally, sqlite_schema, sqlite_places, sqlite_journal, sqlite_heads, sqlite_pack, sqlite_batch, sqlite_inbox,
 sqlite_warnings, sqlite_write, sqlite · open.
 ``liveness`` stands alone,

@@ -2,7 +2,8 @@
 
 Written so that a server database can implement it: asynchronous, no SQL in sight, an epoch in
 every write. A store keeps records and decides nothing; the checkpoint actor is its only caller for
-writes, and hands over everything that is pending as one list.
+writes, and hands over everything that is pending as one list. What may be written is in ``writes``, what
+may be raised in ``errors``; both have their names here too.
 """
 
 from collections.abc import Sequence
@@ -10,62 +11,86 @@ from typing import Literal, Protocol
 
 from msgspec import Struct
 
-from ..supervisor.errors import UkemiError
+from .errors import (
+    AlreadyDecided,
+    BadRecord,
+    BlobUnknown,
+    CheckpointUnknown,
+    Conflict,
+    ConversionFailed,
+    Fenced,
+    RecordTooNew,
+    SessionDamaged,
+    SessionExists,
+    SessionOwned,
+    SessionUnknown,
+    StoreError,
+    StoreFailed,
+    StoreUnusable,
+)
 from .records import SessionStatus, Spent
+from .writes import (
+    WARNINGS_MAX,
+    Append,
+    Claim,
+    Create,
+    Done,
+    Facts,
+    Leave,
+    OpenRequest,
+    Pack,
+    Post,
+    Renew,
+    Rewrite,
+    Row,
+    Warn,
+    Warned,
+    Write,
+    Written,
+)
 
-
-class Row(Struct, frozen=True, gc=False):
-    """One row of a session's journal. ``seq`` counts from 1 without gaps, ``counter`` is the
-    checkpoint counter after it."""
-
-    seq: int
-    counter: int
-    version: int
-    body: bytes
-
-
-class OpenRequest(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A request for approval that nobody has decided, as a list shows it.
-
-    ``number``: how often the call was asked about. ``arguments`` are cleaned of secrets, and cut
-    short where they are long. ``told``: whoever is to be told of it has been.
-    """
-
-    n: int
-    index: int
-    number: int = 1
-    tool: str
-    arguments: str
-    digest: str
-    category: str = ""
-    risk: str = ""
-    rule: str = ""
-    at_ms: int
-    expires_at_ms: int | None = None
-    told: bool = False
-
-
-class Facts(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What a list of sessions shows, kept beside the journal so that listing reads no journal.
-
-    ``agent``, ``parent``, ``group`` and ``tenant`` are those the session was created with, and stay. ``left_open`` counts the
-    questions for a person that a session has left open which is parked, or ended without being handed
-    over.
-    """
-
-    agent: str
-    title: str = ""
-    created_at_ms: int = 0
-    updated_at_ms: int = 0
-    parent: str | None = None
-    group: str | None = None
-    tenant: str | None = None
-    working_directory: str = ""
-    reason: str | None = None
-    due_at_ms: int | None = None
-    spent: Spent = Spent()
-    requests: tuple[OpenRequest, ...] = ()
-    left_open: int = 0
+__all__ = [
+    "WARNINGS_MAX",
+    "AlreadyDecided",
+    "Append",
+    "BadRecord",
+    "BlobUnknown",
+    "CheckpointUnknown",
+    "Claim",
+    "Conflict",
+    "ConversionFailed",
+    "Create",
+    "Done",
+    "Facts",
+    "Fenced",
+    "Head",
+    "HeadQuery",
+    "Leave",
+    "OpenRequest",
+    "Pack",
+    "Post",
+    "PostQuery",
+    "Posted",
+    "RecordTooNew",
+    "Renew",
+    "Rewrite",
+    "Row",
+    "SessionDamaged",
+    "SessionExists",
+    "SessionOwned",
+    "SessionUnknown",
+    "Store",
+    "StoreError",
+    "StoreFailed",
+    "StoreHealth",
+    "StoreUnusable",
+    "StoredSession",
+    "Warn",
+    "Warned",
+    "WarningQuery",
+    "Write",
+    "Written",
+]
 
 
 class Head(Struct, frozen=True, kw_only=True):
@@ -89,135 +114,6 @@ class StoredSession(Struct, frozen=True, kw_only=True):
     head: Head
     rows: list[Row]
     lost: str | None = None
-
-
-# ---------------------------------------------------------------- writes
-
-
-class Create(Struct, frozen=True, kw_only=True, tag=True):
-    """Store a new session with its first row (seq 1), owned by ``owner`` under epoch 1."""
-
-    session_id: str
-    owner: str
-    facts: Facts
-    body: bytes
-
-
-class Append(Struct, frozen=True, kw_only=True, tag=True, gc=False):
-    """Add one row. Refused unless ``epoch`` is the session's and ``seq`` its last plus one.
-
-    ``status`` other than ``running`` ends the ownership: the session is parked or over, and takes
-    no further row until it is claimed. ``counter`` never goes back. ``facts`` replaces the facts
-    where given. ``blobs`` are stored under their digests, once for all sessions. ``taken`` names
-    the posts of the session that this row applies; all of them must be there and not taken.
-    """
-
-    session_id: str
-    epoch: int
-    seq: int
-    counter: int
-    body: bytes
-    blobs: tuple[tuple[str, bytes], ...] = ()
-    status: SessionStatus = "running"
-    facts: Facts | None = None
-    taken: tuple[str, ...] = ()
-
-
-class Post(Struct, frozen=True, kw_only=True, tag=True):
-    """Give a session a person's decision, whoever drives it; its owner takes it with `Append`.
-
-    ``about`` names the question, which is decided once: another post about it is refused for as
-    long as the session is kept, also after the first was taken. The same post again is no error.
-    """
-
-    session_id: str
-    about: str
-    body: bytes
-    at_ms: int
-    by: str = ""
-
-
-class Claim(Struct, frozen=True, kw_only=True, tag=True):
-    """Take a session over: its epoch grows by one and ``owner`` owns it, status ``running``.
-
-    Refused while another owner's lease lasts, unless that owner is in ``dead``.
-    """
-
-    session_id: str
-    owner: str
-    now_ms: int
-    dead: frozenset[str] = frozenset()
-
-
-class Renew(Struct, frozen=True, kw_only=True, tag=True):
-    """Prolong the lease of everything ``owner`` owns; creates the owner at its first call."""
-
-    owner: str
-    lease_until_ms: int
-
-
-class Leave(Struct, frozen=True, kw_only=True, tag=True):
-    """The owner goes: what it still owns may be taken over at once."""
-
-    owner: str
-
-
-class Pack(Struct, frozen=True, kw_only=True, tag=True):
-    """Move a session's rows into compact segments; contents and counters stay as they are."""
-
-    session_id: str
-
-
-class Rewrite(Struct, frozen=True, kw_only=True, tag=True):
-    """Replace the whole journal. Refused unless ``epoch`` and ``seq`` are the session's latest;
-    nobody need own it, so that a session that is over can be trimmed.
-
-    ``rows`` are in order and end with the stored ``seq`` and counter; counters below ``oldest_counter`` can no longer be loaded. Blobs that
-    no session refers to any more are freed; ``blobs`` are the digests this session still needs.
-    """
-
-    session_id: str
-    epoch: int
-    seq: int
-    rows: tuple[Row, ...]
-    oldest_counter: int
-    blobs: frozenset[str] = frozenset()
-
-
-class Warn(Struct, frozen=True, kw_only=True, tag=True):
-    """Keep an alert until somebody was told of it; ``name`` is its own. The same again is no error.
-
-    Of all that wait, the newest `WARNINGS_MAX` are kept.
-    """
-
-    name: str
-    owner: str
-    text: str
-    at_ms: int
-    session_id: str = ""
-
-
-class Warned(Struct, frozen=True, kw_only=True, tag=True):
-    """Somebody was told of an alert: keep it no longer. One that is not there is no error."""
-
-    name: str
-
-
-Write = Create | Append | Post | Claim | Renew | Leave | Pack | Rewrite | Warn | Warned
-
-WARNINGS_MAX = 1000
-"""Alerts kept that nobody was told of: a hook that never works must not fill the store."""
-
-
-class Done(Struct, frozen=True, gc=False):
-    """A write is durable. ``epoch`` and ``seq`` are the session's after it (0 where it has none)."""
-
-    epoch: int = 0
-    seq: int = 0
-
-
-Written = Done | UkemiError
-"""What became of one write: done, or the error that refused it alone."""
 
 
 class HeadQuery(Struct, frozen=True, kw_only=True):
@@ -386,82 +282,3 @@ class Store(Protocol):
     def health(self) -> StoreHealth:
         """Return how busy the writer is, from memory; costs microseconds and asks no disk."""
         ...
-
-
-# ---------------------------------------------------------------- errors
-
-
-class StoreError(UkemiError):
-    """Root of what a store may raise."""
-
-
-class StoreUnusable(StoreError):
-    """The store cannot be opened; its file is untouched."""
-
-
-class StoreFailed(StoreError):
-    """A passing fault of the store (locked, I/O); nothing of the commit was stored."""
-
-
-class SessionExists(StoreError):
-    """A session of this id exists already."""
-
-
-class SessionUnknown(StoreError):
-    """No session of this id is in the store."""
-
-
-class SessionOwned(StoreError):
-    """Another living owner holds the session; reading it works, driving it does not."""
-
-
-class Fenced(StoreError):
-    """The session has been taken over: this owner's epoch is stale and must do nothing more."""
-
-
-class Conflict(StoreError):
-    """The write was made from an older state than the stored one; load again and redo it."""
-
-
-class AlreadyDecided(StoreError):
-    """A question was decided before, by whom and when; that decision stands, this one is void.
-
-    Args:
-        about: which question.
-        by: who decided; empty where that was not said.
-        at_ms: when, in epoch milliseconds.
-        body: the decision that stands, as it is stored.
-    """
-
-    def __init__(
-        self, message: str, *, about: str = "", by: str = "", at_ms: int = 0, body: bytes = b""
-    ) -> None:
-        super().__init__(message)
-        self.about = about
-        self.by = by
-        self.at_ms = at_ms
-        self.body = body
-
-
-class SessionDamaged(StoreError):
-    """A stored row cannot be read. The message names session and checkpoint; nothing is changed."""
-
-
-class CheckpointUnknown(StoreError):
-    """The counter asked for does not exist or is no longer kept."""
-
-
-class RecordTooNew(StoreError):
-    """The record was written by a newer version; it is left untouched."""
-
-
-class BlobUnknown(StoreError):
-    """No blob of this digest is kept."""
-
-
-class BadRecord(StoreError):
-    """A write that this store can never accept; it fails alone."""
-
-
-class ConversionFailed(StoreError):
-    """A conversion from an older record version raised; the stored bytes are as they were."""
