@@ -13,6 +13,8 @@ from .claims_text import sentences
 
 DIGITS_MAX = 30
 """Longer runs of digits are no numbers that anybody calculates with."""
+NEAR_CHARS = 60
+"""Characters beside a number that tell what it is."""
 VALUES_MAX = 200
 """Values of one statement that are looked at."""
 
@@ -140,7 +142,10 @@ def _ids(text: str) -> Iterator[Value]:
         if measured is not None:
             plain = measured[1]
             decimals = len(plain.partition(".")[2])
-            near = _APPROXIMATE.search(text[: hit.start()]) is not None
+            near = (
+                _APPROXIMATE.search(text[max(0, hit.start() - NEAR_CHARS) : hit.start()])
+                is not None
+            )
             yield Value(word, float(plain), decimals, measured[2], near, text)
             continue
         if _GRADE.fullmatch(word):
@@ -158,7 +163,8 @@ _GRADE = re.compile(r"(?:P|S|SEV-?|L|Q)\d")
 def _numbers(text: str) -> Iterator[Value]:
     for hit in _NUMBER.finditer(text):
         sign, digits, unit = hit.groups()
-        before, after = text[: hit.start()], text[hit.end() :]
+        before = text[max(0, hit.start() - NEAR_CHARS) : hit.start()]
+        after = text[hit.end() : hit.end() + NEAR_CHARS]
         if _exempt(digits, unit, before, after, text):
             continue
         if _ID.match(text, hit.start()) and not unit:
