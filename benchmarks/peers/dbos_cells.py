@@ -38,13 +38,21 @@ def open_store(folder: str, durability: str) -> None:
     )
 
 
-def workflow(*, delay_s: float = 0.0, asked: Hook = None, effect: Hook = None) -> Any:
+def workflow(
+    *,
+    delay_s: float = 0.0,
+    asked: Hook = None,
+    effect: Hook = None,
+    gate: Callable[[], Awaitable[None]] | None = None,
+) -> Any:
     """Register and return an agent that calls one tool in each of its steps."""
 
     @DBOS.step()
     async def model(session: str, step: int, steps: int) -> dict[str, Any]:
         if asked is not None:
             asked(session)
+        if gate is not None:
+            await gate()
         if delay_s:
             await asyncio.sleep(delay_s)
         if step == steps:
@@ -145,7 +153,7 @@ def begin(folder: str, sessions: int, steps: int) -> dict[str, float]:
 def resume(folder: str, sessions: int, steps: int) -> dict[str, float]:
     open_store(folder, "full")
     going_on = GoingOn({name_of(number) for number in range(sessions)})
-    agent = workflow(asked=going_on.seen, effect=Effects(folder).add)
+    agent = workflow(asked=going_on.seen, effect=Effects(folder).add, gate=going_on.all_seen)
 
     async def measure() -> dict[str, float]:
         known = {each.workflow_id for each in await DBOS.list_workflows_async()}

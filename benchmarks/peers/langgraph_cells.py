@@ -44,6 +44,7 @@ def graph(
     delay_s: float = 0.0,
     asked: Callable[[str], object] | None = None,
     effect: Callable[[str], object] | None = None,
+    gate: Callable[[], Awaitable[None]] | None = None,
 ) -> StateGraph:
     """Return an agent that calls one tool in each of its steps."""
 
@@ -58,6 +59,8 @@ def graph(
         session = config["configurable"]["thread_id"]
         if asked is not None:
             asked(session)
+        if gate is not None:
+            await gate()
         if delay_s:
             await asyncio.sleep(delay_s)
         step = len(state["messages"]) // 2
@@ -184,7 +187,7 @@ def resume(folder: str, sessions: int, steps: int) -> dict[str, float]:
         await asyncio.gather(*(go_on(name_of(number)) for number in range(sessions)))
         return going_on.read()
 
-    made = graph(steps, asked=going_on.seen, effect=effects.add)
+    made = graph(steps, asked=going_on.seen, effect=effects.add, gate=going_on.all_seen)
     return with_store(folder, made, measure)
 
 

@@ -4,6 +4,7 @@ Effects are lines of a file that tools append to: the system keeps them when the
 nobody of the contenders reads them.
 """
 
+import asyncio
 import json
 import os
 import subprocess
@@ -108,6 +109,7 @@ class GoingOn:
         self._cpu = time.process_time()
         self._all: tuple[float, float] | None = None
         self._count = len(waiting)
+        self._gate = asyncio.Event()
 
     def seen(self, session: str) -> None:
         if self._all is None:
@@ -117,6 +119,11 @@ class GoingOn:
                     time.perf_counter() - self._began,
                     time.process_time() - self._cpu,
                 )
+                self._gate.set()
+
+    async def all_seen(self) -> None:
+        """Wait for the last one: a model that does so lets nobody's further steps hold up the others."""
+        await self._gate.wait()
 
     def read(self) -> dict[str, float]:
         """Raises RuntimeError: a session was never seen."""

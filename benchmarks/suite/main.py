@@ -157,7 +157,7 @@ def main() -> None:
     except (CellFailed, CutOff) as error:
         raise SystemExit(f"nothing can be measured: {error}") from None
     results = Results(report.rows)
-    print(head(report))
+    print(head(report, {row.workload for row in report.rows}))
     _tell(minutes_told(report.rows))
     print(all_tables(results, given.only or list(WORKLOADS)))
     path: Path = given.json or RESULTS / f"{time.strftime('%Y%m%d-%H%M%S')}.json"

@@ -197,7 +197,9 @@ def hold(folder: str, sessions: int) -> dict[str, float]:
     return anyio.run(measure)
 
 
-def _acting_agent(folder: str, steps: int, effect: Effect, seen: Seen | None) -> Agent:
+def _acting_agent(
+    folder: str, steps: int, effect: Effect, going_on: GoingOn | None = None
+) -> Agent:
     effects = Effects(folder)
 
     @tool(name="put", effect=effect)
@@ -206,14 +208,22 @@ def _acting_agent(folder: str, steps: int, effect: Effect, seen: Seen | None) ->
         effects.add(at)
         return CONTENT
 
-    return Agent("worker", model=worker("put", steps, 0.0, seen), tools=[put_outside])
+    async def say(request: ModelRequest) -> Reply:
+        assert going_on is not None
+        going_on.seen(request.session_id)
+        await going_on.all_seen()
+        step = getattr(request.messages, "assistant_count", 0)
+        return call("put", at=at(request.session_id, step)) if step < steps else "done"
+
+    model = worker("put", steps, 0.0, None) if going_on is None else ScriptedModel(say)
+    return Agent("worker", model=model, tools=[put_outside])
 
 
 def begin(folder: str, sessions: int, steps: int, effect: Effect = "write") -> dict[str, float]:
     """B4, the process that is killed."""
 
     async def measure() -> None:
-        acting = _acting_agent(folder, steps, effect, None)
+        acting = _acting_agent(folder, steps, effect)
         async with Runtime(Path(folder) / "store.db", agents=[acting]) as runtime:
             await run_all(runtime, sessions)
 
@@ -228,7 +238,7 @@ def resume(folder: str, sessions: int, steps: int, effect: Effect = "write") -> 
         names = {name_of(number) for number in range(sessions)}
         going_on = GoingOn(set(names))
         ends: list[Outcome] = []
-        acting = _acting_agent(folder, steps, effect, going_on.seen)
+        acting = _acting_agent(folder, steps, effect, going_on)
         async with Runtime(Path(folder) / "store.db", agents=[acting]) as runtime:
 
             async def ended(name: str) -> None:
@@ -262,7 +272,8 @@ def killed_reading(folder: str, sessions: int, steps: int, kill_at: int) -> dict
     figures = killed(folder, sessions, steps, kill_at, effect="read")
     assert figures["completed"] == sessions, figures
     del figures["in_doubt"]
-    return {**figures, "repeated": figures.pop("duplicated")}
+    figures["repeated"] = figures.pop("duplicated")
+    return figures
 
 
 def calls(folder: str, sessions: int, steps: int) -> dict[str, float]:

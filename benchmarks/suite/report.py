@@ -10,7 +10,7 @@ files, each workload is taken from the last one that has it.
 import argparse
 import re
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
@@ -53,9 +53,13 @@ def read(path: Path) -> Report:
         raise SystemExit(f"{path} is no report of the suite: {error}") from None
 
 
+def _last(reports: Sequence[Report]) -> dict[str, Report]:
+    return {row.workload: report for report in reports for row in report.rows}
+
+
 def merged(reports: Sequence[Report]) -> list[Row]:
     """Return the rows of all: each workload's from the last report that has it."""
-    last = {row.workload: report for report in reports for row in report.rows}
+    last = _last(reports)
     return [
         row
         for workload in WORKLOADS
@@ -73,9 +77,9 @@ def rounds_of(rows: Sequence[Row], *, peers: bool) -> str:
     return str(min(found)) if len(found) == 1 else f"{min(found)} to {max(found)}"
 
 
-def head(report: Report) -> str:
-    """Return the lines that say when, where and with what it was measured."""
-    measured = ", ".join(sorted({row.workload.upper() for row in report.rows}))
+def head(report: Report, used: Collection[str]) -> str:
+    """Return the lines that say when, where and with what it was measured, of the workloads used."""
+    measured = ", ".join(workload.upper() for workload in WORKLOADS if workload in used)
     facts = report.machine
     load = facts["load"]
     busy = BUSY if isinstance(load, float) and load > 1.0 else ""
@@ -160,7 +164,10 @@ DRAWN: Mapping[str, Callable[[Results], str]] = {
 def sections(reports: Sequence[Report], drawn: Mapping[str, str]) -> dict[str, str]:
     """Return the text of each place."""
     results = Results(merged(reports))
-    found = {"run": "\n".join(map(head, reports)), "verdict": verdict_table(results) + "\n"}
+    last = _last(reports)
+    used = [[name for name in last if last[name] is report] for report in reports]
+    heads = (head(report, names) for report, names in zip(reports, used, strict=True) if names)
+    found = {"run": "\n".join(heads), "verdict": verdict_table(results) + "\n"}
     for workload, name in WORKLOADS.items():
         tables = tables_of(results.of(workload), workload)
         picture = f"![{name}](benchmarks/{workload}.svg)\n\n" if workload in drawn else ""
