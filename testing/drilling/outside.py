@@ -1,5 +1,7 @@
 """How a run knows that real threads are at work, so that its clock does not outrun them."""
 
+import threading
+from asyncio import AbstractEventLoop
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from typing import Any
@@ -35,3 +37,15 @@ def counted_threads() -> Generator[AtWork]:
         yield at_work
     finally:
         setattr(AsyncIOBackend, "run_sync_in_worker_thread", original)  # noqa: B010
+
+
+def send_home(loop: AbstractEventLoop) -> None:
+    """End anyio's idle worker threads of a loop that is never turned again.
+
+    They are no daemons and wait for the end of the loop's first task, so they would keep the
+    interpreter from ending.
+    """
+    for thread in threading.enumerate():
+        stop = getattr(thread, "stop", None)
+        if getattr(thread, "loop", None) is loop and callable(stop):
+            stop(None)

@@ -43,7 +43,7 @@ from ..clock import VirtualClock, VirtualTimeLoop
 from ..effects import reset_all, watch
 from .asked import WatchedModel, replayed_by, replies_of
 from .cells import DENIED, Cell
-from .outside import AtWork, counted_threads
+from .outside import AtWork, counted_threads, send_home
 from .planted import Finder, Secret, plant_variables, put_back
 from .record import Call, Ended, Request, Seen, Standing
 from .standing_in import StandIn, agents_in
@@ -146,6 +146,7 @@ class _Run:
         task: Task[None] = loop.create_task(self._session(life))
         task.add_done_callback(lambda _: loop.stop())
         loop.run_forever()
+        send_home(loop)
         if life.dead:
             _graves.append((loop, task))
             life.over.set()
