@@ -2,7 +2,7 @@
 
 import pytest
 from worlds.lives import live_world
-from worlds.plan import Call, Kill, Plan, Rules, StoreFault, Turn, World
+from worlds.plan import Call, Kill, Plan, Rules, StoreFault, Turn, Twin, World
 
 ORDER = Turn((Call("keyed", "s0t0c0"),))
 END = Turn(says="I am through.")
@@ -20,6 +20,11 @@ FOUND = {
         seed=1,
         sessions=(Plan("s0", (Turn((Call("safe_undoable", "s0t0c0", ("timeout_after",) * 4),)),)),),
     ),
+    "a handle that had been fenced out never told how the session ended elsewhere": World(
+        seed=60,
+        sessions=(Plan("s0", (Turn((Call("keyed", "s0t0c0"),), faults=("hang",)), END)),),
+        twins=(Twin(21.9, 20.0, 45.0),),
+    ),
     "an end that could not be stored was not told to whoever asked later": World(
         seed=983,
         sessions=(Plan("s0", (ORDER, END)), Plan("s1", (END,), start_s=20.0)),
@@ -33,5 +38,5 @@ FOUND = {
 def test_it_stays_mended(found: str) -> None:
     lived = live_world(FOUND[found])
     assert not lived.violations
-    went_wrong = ("store fail", "read fails", "timeout_after")
+    went_wrong = ("store fail", "read fails", "timeout_after", "store refused")
     assert any(each in line for line in lived.trace for each in went_wrong), "it no longer does"

@@ -22,6 +22,7 @@ from .plan import (
     StoreFault,
     StoreFaultKind,
     Turn,
+    Twin,
     World,
 )
 
@@ -70,6 +71,7 @@ def draw(seed: int) -> World:
         kills=_some(dice, 0.6, lambda: _kill(dice)),
         faults=_some(dice, 0.5, lambda: _fault(dice)),
         jumps=_some(dice, 0.15, lambda: Jump(_s(dice, 60), dice.choice((-900, -30, 30, 900)))),
+        twins=_some(dice, 0.15, lambda: _twin(dice), most=2),
         rules=_rules(dice),
     )
 
@@ -163,6 +165,10 @@ def _limits(dice: Random) -> dict[str, float]:
 def _deed(dice: Random, sessions: tuple[Plan, ...]) -> Deed:
     what = dice.choices(DEEDS, (3, 2, 1))[0]
     return Deed(_s(dice, 40), dice.choice(sessions).id, what)
+
+
+def _twin(dice: Random) -> Twin:
+    return Twin(_s(dice, 30), dice.choice((5.0, 20.0, 60.0)), dice.choice((0.0, 3.0, 20.0, 45.0)))
 
 
 def _kill(dice: Random) -> Kill:

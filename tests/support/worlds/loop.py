@@ -7,6 +7,7 @@ order among themselves. Killed, it runs nothing more: what was under way stays w
 
 import asyncio
 import heapq
+import sys
 import warnings
 from collections import deque
 from collections.abc import Callable, Coroutine, Iterable
@@ -16,7 +17,7 @@ from typing import Any, TypeVar
 
 T = TypeVar("T")
 
-ROUNDS_MAX = 300_000
+ROUNDS_MAX = 100_000
 """Rounds of one life; more is a loop that is busy with nothing."""
 
 ROUND_S = 1e-6
@@ -169,24 +170,51 @@ def bury(loop: WorldLoop) -> None:
     """Let go of everything a loop held. What runs on its way out reaches nobody any more."""
     loop.dead = True
     me: Any = loop
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # a coroutine made in a last word is awaited by nobody
-        for task in asyncio.all_tasks(loop):
-            task._log_destroy_pending = False  # type: ignore[attr-defined]  # pyright: ignore[reportAttributeAccessIssue]
-            _close(task.get_coro())
-    me._ready.clear()
-    me._scheduled.clear()
+    hook, sys.unraisablehook = sys.unraisablehook, _tell_nobody
+    asyncio.events._set_running_loop(loop)  # scopes ask where they are when they are left
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # a coroutine made in a last word is awaited by nobody
+            _close_all(loop)
+            me._ready.clear()
+            me._scheduled.clear()
+    finally:
+        asyncio.events._set_running_loop(None)
+        sys.unraisablehook = hook
     loop.close()
 
 
-def _close(coroutine: Any) -> None:
-    for _ in range(50):  # one that awaits in its clean-up is told again
+def _close_all(loop: WorldLoop) -> None:
+    generators: list[Any] = list(getattr(loop, "_asyncgens"))  # noqa: B009
+    for task in sorted(asyncio.all_tasks(loop), key=lambda each: getattr(each, "number", 0)):
+        task._log_destroy_pending = False  # type: ignore[attr-defined]  # pyright: ignore[reportAttributeAccessIssue]
+        _close(loop, task)
+    for generator in generators:
+        _finish(generator.aclose())
+
+
+def _close(loop: WorldLoop, task: asyncio.Task[Any]) -> None:
+    coroutine: Any = task.get_coro()
+    asyncio.tasks._enter_task(loop, task)
+    try:
+        for _ in range(50):  # one that awaits in its clean-up is told again
+            try:
+                coroutine.close()
+            except BaseException:  # noqa: BLE001, S112 - a dead process's last words
+                continue
+            return
+    finally:
+        asyncio.tasks._leave_task(loop, task)
+
+
+def _finish(closing: Any) -> None:
+    """Take an asynchronous generator to its end, whatever it still waits for."""
+    for _ in range(50):
         try:
-            coroutine.close()
-        except BaseException:  # noqa: BLE001, S112 - a dead process's last words
-            continue
-        return
+            closing.send(None)
+        except BaseException:  # noqa: BLE001 - as above
+            return
 
 
-def _tell_nobody(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-    """Errors nobody fetched are those of tasks that were killed."""
+def _tell_nobody(*about: object) -> None:
+    """Errors that nobody fetches are those of tasks that were killed."""

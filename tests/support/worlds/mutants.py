@@ -52,11 +52,11 @@ def _acknowledged_before_commit(real: Any, applied: Applied) -> Any:
         for each in batch:
             if isinstance(each.write, Append):
                 applied.hits += 1
-                self._acknowledge(each, Done(each.write.epoch, each.write.seq))
+                each.done(Done(each.write.epoch, each.write.seq))
         written = await self._commit([each.write for each in batch])
         for each, result in zip(batch, written, strict=True):
             if not isinstance(each.write, Append):
-                self._acknowledge(each, result)
+                each.done(result)
 
     return serve
 

@@ -107,6 +107,7 @@ class Outside:
         self.commits = 0
         self.reads = 0
         self.life = 0
+        self._living: set[int] = set()
         self.kill: Kill | None = None
         self.reached: Counter[Point] = Counter()
         self.loop: WorldLoop | None = None
@@ -125,12 +126,31 @@ class Outside:
         return self.lived_s + self.loop.time() - self.loop_began
 
     def born(self, loop: WorldLoop, began: float, kill: Kill | None) -> int:
-        """A process starts; return the number of its life."""
-        self.life += 1
+        """The first process of a life starts; return its number."""
         self.loop, self.loop_began, self.kill = loop, began, kill
         self.reached.clear()
-        self.note(f"-- life {self.life}")
+        number = self.joined()
+        self.note(f"-- life {number}")
+        return number
+
+    @property
+    def owner(self) -> str:
+        """What the newest process is called in the store."""
+        return f"process-{self.life}"
+
+    def lives_on(self, owner: str) -> bool:
+        """Tell whether a process of this name is alive."""
+        return any(owner == f"process-{each}" for each in self._living)
+
+    def joined(self) -> int:
+        """A process comes; return its number."""
+        self.life += 1
+        self._living.add(self.life)
         return self.life
+
+    def gone(self, number: int) -> None:
+        """A process has ended by itself."""
+        self._living.discard(number)
 
     def died(self, down_s: float) -> None:
         """The process is gone: what it had sent stays unanswered."""
@@ -140,11 +160,11 @@ class Outside:
             visit.seen.running -= 1
             visit.seen.unsure = True
         self._open.clear()
-        self.life += 1  # nothing of that life reaches anything any more
+        self._living.clear()  # nothing of theirs reaches anything any more
 
     def alive(self, life: int) -> None:
         """Refuse what a dead process does."""
-        if life != self.life or self.loop is None or self.loop.dead:
+        if life not in self._living or self.loop is None or self.loop.dead:
             raise Killed
 
     def reach(self, point: Point, life: int) -> None:
@@ -216,7 +236,7 @@ class Outside:
 
     def leave(self, visit: Visit, *, unsure: bool) -> None:
         """A body is over; ``unsure``: it did not say that nothing happened."""
-        if visit.life != self.life or visit not in self._open:
+        if visit not in self._open:
             return  # the process died before
         self._open.remove(visit)
         visit.seen.running -= 1

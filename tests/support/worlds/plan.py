@@ -147,6 +147,15 @@ class Jump(Struct, frozen=True):
     by_s: float
 
 
+class Twin(Struct, frozen=True):
+    """A second process on the same store, for ``stays_s`` seconds; the first is cut off from the store
+    for ``cut_off_s`` seconds from then on."""
+
+    at_s: float
+    stays_s: float = 20.0
+    cut_off_s: float = 0.0
+
+
 class Rules(Struct, frozen=True, omit_defaults=True):
     """The policy, and what else is set for the whole world."""
 
@@ -171,4 +180,5 @@ class World(Struct, frozen=True, omit_defaults=True):
     kills: tuple[Kill, ...] = ()
     faults: tuple[StoreFault, ...] = ()
     jumps: tuple[Jump, ...] = ()
+    twins: tuple[Twin, ...] = ()
     rules: Rules = Rules()

@@ -55,6 +55,11 @@ def schedule(world: World) -> Iterator[str]:
         yield f"life {number}: killed at {kill.point} {kill.at}, down for {kill.down_s:g} s"
     for deed in world.deeds:
         yield f"user: {deed.what} {deed.session} at {deed.at_s:g} s"
+    for twin in world.twins:
+        yield (
+            f"a second process at {twin.at_s:g} s for {twin.stays_s:g} s, the first is cut off from the "
+            f"store for {twin.cut_off_s:g} s"
+        )
     for jump in world.jumps:
         yield f"wall clock: {jump.by_s:+g} s at {jump.at_s:g} s"
     changed = [

@@ -44,7 +44,7 @@ def shrink(
 
 def _smaller(world: World) -> Iterator[World]:
     """Yield worlds with one thing less, the largest things first."""
-    for name in ("sessions", "kills", "faults", "deeds", "jumps"):
+    for name in ("sessions", "kills", "faults", "deeds", "jumps", "twins"):
         for fewer in _fewer(getattr(world, name), least=1 if name == "sessions" else 0):
             yield replace(world, **{name: fewer})
     for at, plan in enumerate(world.sessions):

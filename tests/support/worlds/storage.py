@@ -146,17 +146,24 @@ class WorldStore:
         self._faults = faults
         self._life = number
         self._dice = Random(f"store {outside.seed} {number}")
+        self.cut_off_until = 0.0
+        """Until then nothing goes to the store, and nothing comes back."""
 
     def _alive(self) -> None:
         self._outside.alive(self._life)
+
+    async def _reached(self) -> None:
+        left_s = self.cut_off_until - self._outside.now()
+        if left_s > 0:
+            await anyio.sleep(left_s)
+        self._alive()
 
     async def open(self) -> None:
         self._alive()
         await self._inner.open()
 
     async def close(self) -> None:
-        self._alive()
-        await self._inner.close()
+        self._alive()  # what is kept stays open: another process may use it
 
     async def commit(self, writes: Sequence[Write]) -> list[Written]:
         results: list[Written] = []
@@ -175,13 +182,13 @@ class WorldStore:
             outside.note(f"store {fault.do}")
         wait_s = fault.delay_s if fault is not None and fault.do == "slow" else 0.0
         await anyio.sleep(wait_s or self._dice.random() * 0.02)
-        self._alive()
+        await self._reached()
         if fault is not None and fault.do == "fail":
             raise StoreFailed("planned: nothing was stored")
         results = await self._inner.commit(writes)
         outside.reach("commit_after", self._life)
         await anyio.sleep(self._dice.random() * 0.01)
-        self._alive()
+        await self._reached()
         if fault is not None and fault.do == "lost":
             raise StoreFailed("planned: it was stored, and the answer got lost")
         return results
@@ -197,7 +204,7 @@ class WorldStore:
         self._alive()
         outside.reads += 1
         await checkpoint()
-        self._alive()
+        await self._reached()
         if self._due(outside.reads, ("read",)) is not None:
             outside.note("store read fails")
             raise StoreFailed("planned: it could not be read")
