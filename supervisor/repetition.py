@@ -32,6 +32,9 @@ from .policy import PlanningPolicy
 PERIOD_MAX = 4
 """Steps in the longest cycle that is seen."""
 
+NEW_MAX = 64
+"""Steps that are kept without having been compared."""
+
 ARGUMENTS_MAX = 64 * 1024
 """Longer arguments count as the same only if their text is: bounds the cost of a step."""
 
@@ -114,12 +117,13 @@ class Trail:
     """What has to be remembered of a trajectory: its last steps, and how long each cycle has run.
 
     A step costs the same however long the trajectory is, and no limit of a policy makes it longer.
+    Steps are compared when somebody asks: of a trajectory that is read from a journal, only its end.
 
     Args:
         origin: counter of the checkpoint where it begins.
     """
 
-    __slots__ = ("_began", "_near", "_recent", "_running", "_same", "idle", "idle_since")
+    __slots__ = ("_began", "_near", "_new", "_recent", "_running", "_same", "idle", "idle_since")
 
     def __init__(self, origin: int = 0) -> None:
         self.idle = 0
@@ -129,6 +133,7 @@ class Trail:
     def break_off(self, counter: int) -> None:
         """Forget the cycles: whatever follows begins at this checkpoint."""
         self._recent = [_Seen(Step((), counter))]
+        self._new: list[Step] = []
         self._end_cycles()
 
     def progress(self, counter: int) -> None:
@@ -147,17 +152,45 @@ class Trail:
         if step.corrected:
             self.break_off(step.counter)
         elif step.calls:
-            recent, seen = self._recent, _Seen(step)
-            for before in recent:
-                if before.result == seen.result:
-                    self._compare(seen)
-                    break
-            else:  # as nearly always: the results tell already
-                if self._running:
-                    self._end_cycles()
-            recent.append(seen)
-            if len(recent) > PERIOD_MAX + 1:
-                del recent[0]
+            self._new.append(step)
+            if len(self._new) >= NEW_MAX:
+                self._catch_up()
+
+    def _catch_up(self) -> None:
+        """Compare the steps that nobody has asked about yet."""
+        new, self._new = self._new, []
+        if len(new) > 1:
+            new = self._from_last_break(new)
+        for step in new:
+            self._see(step)
+
+    def _from_last_break(self, new: list[Step]) -> list[Step]:
+        """Return the steps that still matter: those behind the last one that is like none before it.
+
+        No cycle goes on across such a step, so that of all before it only what may be compared again is
+        remembered. Where there is none, everything matters.
+        """
+        seen = [*self._recent, *map(_Seen, new)]
+        for at in range(len(seen) - 1, len(self._recent) - 1, -1):
+            before = seen[max(0, at - PERIOD_MAX) : at]
+            if all(seen[at].like(each) == "different" for each in before):
+                self._recent = seen[max(0, at - PERIOD_MAX) : at + 1]
+                self._end_cycles()
+                return new[at + 1 - len(seen) :] if at + 1 < len(seen) else []
+        return new
+
+    def _see(self, step: Step) -> None:
+        recent, seen = self._recent, _Seen(step)
+        for before in recent:
+            if before.result == seen.result:
+                self._compare(seen)
+                break
+        else:  # as nearly always: the results tell already
+            if self._running:
+                self._end_cycles()
+        recent.append(seen)
+        if len(recent) > PERIOD_MAX + 1:
+            del recent[0]
 
     def _end_cycles(self) -> None:
         # For each period: steps in a row that equal the one a period before, and where it began.
@@ -190,11 +223,13 @@ class Trail:
     @property
     def is_new(self) -> bool:
         """Whether the last step resembled none of those before it, so that there is no loop."""
+        if self._new:
+            self._catch_up()
         return not self._running
 
     def loop(self, policy: PlanningPolicy) -> Loop | None:
         """Return the loop the trajectory is in; the shortest where there are several."""
-        if not self._running:
+        if self.is_new:
             return None
         for at in range(PERIOD_MAX):
             if self._same[at] and _reached(self._same[at], at + 1, self._limit(at + 1, policy)):

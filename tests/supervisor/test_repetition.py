@@ -128,6 +128,35 @@ def test_the_found_loop_is_what_a_look_at_the_whole_history_says() -> None:
         assert (loop.period if loop else None) == (periods[0] if periods else None), word
 
 
+def test_a_trail_that_is_asked_seldom_says_what_one_says_that_is_asked_after_each_step() -> None:
+    """Only the end of what nobody has asked about is compared; that must not show."""
+    chance = random.Random(23)
+    policy = PlanningPolicy(repeats_max=2, near_repeats_max=2, failing_repeats_max=2)
+    texts = ['{"q": "a"}', '{"q": "A "}', '{"q": "b"}']
+    loops = 0
+    for _ in range(300):
+        often, seldom, fresh = Trail(7), Trail(7), chance.choice((0.05, 0.5))
+        for at in range(chance.randrange(1, 150)):
+            calls = tuple(
+                Call(
+                    "t",
+                    chance.choice(texts),
+                    chance.choice("xy") if chance.random() < fresh else "x",
+                )
+                for _ in range(chance.choice((1, 1, 1, 0, 2)))
+            )
+            taken = Step(calls, at + 8, corrected=chance.random() < 0.02)
+            often.follow(taken)
+            seldom.follow(taken)
+            found = often.loop(policy)
+            if chance.random() < 0.04:
+                assert (seldom.is_new, seldom.loop(policy)) == (often.is_new, found)
+        assert seldom.loop(policy) == often.loop(policy)
+        assert (seldom.is_new, seldom.idle) == (often.is_new, often.idle)
+        loops += often.loop(policy) is not None
+    assert 50 < loops < 300
+
+
 # ---------------------------------------------------------------- results
 
 
