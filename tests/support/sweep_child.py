@@ -186,7 +186,7 @@ def tools(killer: Killer, outside: Outside) -> list[AnyTool]:
 def kill_around_bodies(killer: Killer) -> None:
     """Add the points right before a body is entered and right after it has returned."""
     bodies: Any = Tool
-    original = bodies.call
+    original = bodies.begin
 
     async def surrounded(
         tool: AnyTool, arguments: Mapping[str, object], **others: object
@@ -196,7 +196,7 @@ def kill_around_bodies(killer: Killer) -> None:
         killer.reached("tool-returned")
         return result
 
-    bodies.call = surrounded
+    bodies.begin = surrounded
 
 
 # ---------------------------------------------------------------- model
