@@ -14,7 +14,7 @@ from ukemi import (
     RateLimited,
     TransientError,
 )
-from ukemi.actors.model import AssistantMessage, Message, ToolMessage
+from ukemi.actors.model import AssistantMessage, Finish, Message, ToolMessage
 from ukemi.stores.records import ToolCall, Usage
 
 from .outside import Outside
@@ -105,7 +105,7 @@ def _reply(turn: Turn, name: str) -> ModelReply:
     if turn.broken:
         problem = "the arguments are no JSON" if turn.broken == "malformed" else "it was cut off"
         calls[0] = ToolCall(calls[0].id, calls[0].name, "{}", problem)
-    finish = "length" if turn.broken == "cut_off" else "tool_calls"
+    finish: Finish = "length" if turn.broken == "cut_off" else "tool_calls"
     return ModelReply(calls=tuple(calls), finish=finish, usage=USAGE)
 
 
