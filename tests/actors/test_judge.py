@@ -18,7 +18,7 @@ from ukemi.actors.audit.verdicts import (
     verdicts_of,
 )
 from ukemi.actors.events import AuditAssessed
-from ukemi.actors.model import ModelReply, ModelRequest
+from ukemi.actors.model import ModelReply, ModelRequest, UserMessage
 from ukemi.models import Reply, ScriptedModel, call
 from ukemi.stores.memory import MemoryStore
 from ukemi.stores.records import (
@@ -57,7 +57,9 @@ def says(verdict: str, why: str = "", **more: Any) -> Answer:
 def asked(request: ModelRequest) -> dict[str, Any]:
     """What a judge was shown."""
     (message,) = request.messages
-    return json.loads(message.text)  # type: ignore[union-attr]
+    assert isinstance(message, UserMessage)
+    shown: dict[str, Any] = json.loads(message.text)
+    return shown
 
 
 def judged(script: list[Reply], judge: Answer, **options: Any) -> tuple[Agent, ScriptedModel]:
