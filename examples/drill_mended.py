@@ -7,7 +7,7 @@ Run it with ``python examples/drill_mended.py``, or from this folder with
 from ukemi import NOT_DONE, Agent, tool
 from ukemi.actors.tooling.marks import NotDone
 from ukemi.models import ScriptedModel, call
-from ukemi.testing import OWN, EffectStub, drill
+from ukemi.testing import OWN, EffectStub, Reply, drill
 
 
 def booked(seat: str) -> str:
@@ -60,7 +60,7 @@ async def mail(text: str, *, key: str) -> str:
     return str(await post(text=text, key=key))
 
 
-SCRIPT = [
+SCRIPT: list[Reply] = [
     call("seat_map"),
     call("book", seat="12A"),
     call("charge", cents=9900),

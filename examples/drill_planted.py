@@ -8,7 +8,7 @@ with ``ukemi drill drill_planted:clerk "Book seat 12A" --stub '*=own'``. Mended:
 from ukemi import NOT_DONE, Agent, tool
 from ukemi.actors.tooling.marks import NotDone
 from ukemi.models import ScriptedModel, call
-from ukemi.testing import OWN, EffectStub, drill
+from ukemi.testing import OWN, EffectStub, Reply, drill
 
 
 def booked(seat: str) -> str:
@@ -65,7 +65,7 @@ async def mail(text: str) -> str:
     return str(await post(text=text))
 
 
-SCRIPT = [
+SCRIPT: list[Reply] = [
     call("seat_map"),
     call("book", seat="12A"),
     call("charge", cents=9900),

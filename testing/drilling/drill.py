@@ -1,6 +1,7 @@
 """The drill, whole: a clean run, then one run for each fault at each step, each judged by itself."""
 
 import os
+import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -8,10 +9,12 @@ from pathlib import Path
 from ...actors.agent import Agent
 from ...actors.budget import Budget
 from ...actors.model import Model
+from ...actors.runtime import Runtime
 from ...actors.tooling.tools import AnyTool
+from ...actors.workspaces import Snapshots
+from ...supervisor.classify import classify
 from ...supervisor.errors import UsageError
 from ...supervisor.policy import Policy
-from ...supervisor.policy_file import load_policy
 from .apart import CAN_FORK, JOBS_MAX, run_apart
 from .cells import Cell, ToolFacts, cells_of, steps_of
 from .planted import declared_names, planted_value, secrets_of, variables_named
@@ -184,7 +187,7 @@ def _setting(
     folder = None if workspace is None else Path(workspace)
     if folder is not None and not folder.is_dir():
         raise UsageError(f"workspace {str(folder)!r} is no folder")
-    load_policy(policy)  # a bad one is refused here, and not once in every run
+    _load_all(agents, declared, policy)
     return Setting(
         agents=agents,
         main=main,
@@ -199,6 +202,17 @@ def _setting(
         seed=seed,
         patience_s=patience_s,
     )
+
+
+def _load_all(
+    agents: Sequence[Agent], secrets: Mapping[str, str], policy: Policy | str | Path | None
+) -> None:
+    """Refuse here what no run could have; and load what a first runtime and a first error load, so that
+    it is not loaded once in every process."""
+    # Nothing is made of the path before something is kept there.
+    kept = Snapshots(path=Path(tempfile.gettempdir(), "ukemi-drill-unused"))
+    Runtime("memory:", agents=agents, secrets=secrets, policy=policy, snapshots=kept)
+    classify(RuntimeError("nothing"))
 
 
 def _tools_of(agents: Sequence[Agent]) -> dict[str, AnyTool]:

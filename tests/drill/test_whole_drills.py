@@ -10,7 +10,7 @@ import pytest
 from ukemi import Agent, tool
 from ukemi.cli.loading import load_agent
 from ukemi.models import ScriptedModel, call
-from ukemi.testing import OWN, EffectStub, drill
+from ukemi.testing import OWN, EffectStub, Reply, drill
 from ukemi.tools import read_file, shell, write_file
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
@@ -48,13 +48,13 @@ def test_nothing_is_found_in_the_mended_agent() -> None:
 def test_the_workspace_itself_is_left_alone(tmp_path: Path) -> None:
     """Files and the shell need no stub: they have a copy, a new one in each run."""
     (tmp_path / "a.txt").write_text("hello\n")
-    script = [
+    script: list[Reply] = [
         call("read_file", path="a.txt"),
         call("write_file", path="b.txt", text="x"),
         call("shell", command="cat a.txt >> b.txt"),
         "Done.",
     ]
-    tools = [read_file, write_file, shell]
+    tools: list[kinds.AnyTool] = [read_file, write_file, shell]
     writer = Agent("writer", model=ScriptedModel(script), tools=tools)
     report = drill(
         writer, "go", workspace=tmp_path, cells=["2:kill_after", "3:lost", "3:undo"], forks=False

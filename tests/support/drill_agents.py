@@ -2,7 +2,7 @@
 
 from ukemi import Agent, tool
 from ukemi.models import ScriptedModel, call
-from ukemi.testing import EffectStub
+from ukemi.testing import EffectStub, Reply
 
 shop = EffectStub(name="shop")
 
@@ -37,5 +37,5 @@ async def order(sku: str) -> str:
     raise AssertionError("the real one: it must not run")
 
 
-script = [call("order", sku="a"), "Done."]
+script: list[Reply] = [call("order", sku="a"), "Done."]
 buyer = Agent("buyer", model=ScriptedModel(script), tools=[order])
