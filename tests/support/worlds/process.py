@@ -165,7 +165,8 @@ class Process:
         if outside.now() > twin.at_s:
             return
         await anyio.sleep(twin.at_s - outside.now())
-        self._store.cut_off_until = outside.now() + twin.cut_off_s
+        until = outside.now() + twin.cut_off_s
+        self._store.cut_off_until = max(self._store.cut_off_until, until)
         number = outside.joined()
         outside.note(
             f"process {number} comes beside, {self._number} is cut off {twin.cut_off_s:g} s"
