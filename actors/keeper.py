@@ -228,11 +228,22 @@ class Keeper:
             ctx.after(max(0.0, self._steady.left_s(min(later_ms))), Look())
 
     async def _wake_all(self, ids: Sequence[str], by: str) -> None:
-        for start in range(0, len(ids), ADOPTED_AT_ONCE):
-            async with anyio.create_task_group() as group:
-                for session_id in ids[start : start + ADOPTED_AT_ONCE]:
-                    self._parked_here.discard(session_id)
-                    group.start_soon(self._adopt_one, session_id, frozenset[str](), list[str](), by)
+        self._parked_here.difference_update(ids)
+        await self._adopt_all(ids, frozenset(), [], by)
+
+    async def _adopt_all(
+        self, ids: Sequence[str], dead: frozenset[str], adopted: list[str], by: str = "due"
+    ) -> None:
+        """Take sessions over, some of them side by side; a task for each would cost as much again."""
+        left = iter(ids)
+
+        async def adopt_some() -> None:
+            for session_id in left:
+                await self._adopt_one(session_id, dead, adopted, by)
+
+        async with anyio.create_task_group() as group:
+            for _ in ids[:ADOPTED_AT_ONCE]:
+                group.start_soon(adopt_some)
 
     def _soon(self, now_ms: int) -> HeadQuery:
         before_ms = now_ms + int(self._ownership.lease_s * 1000)
@@ -279,10 +290,7 @@ class Keeper:
             new = [each for each in ids if each not in known]
             # Ours, of which nobody here has heard, are few, and nobody else would take them.
             taken = new if dead else new[: self._sessions.pool.places.admission.room()]
-            for start in range(0, len(taken), ADOPTED_AT_ONCE):
-                async with anyio.create_task_group() as group:
-                    for session_id in taken[start : start + ADOPTED_AT_ONCE]:
-                        group.start_soon(self._adopt_one, session_id, gone, adopted)
+            await self._adopt_all(taken, gone, adopted)
             self._sessions.pool.places.admission.leaves = len(taken) < len(new)
             if len(taken) < len(new):
                 self._come_back()

@@ -1,7 +1,6 @@
 """The sessions of the store as this runtime drives them: started, opened, spoken to, cancelled."""
 
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 
 import anyio
@@ -46,6 +45,35 @@ class Change(Struct, frozen=True):
     blobs: tuple[Blob, ...] = ()
 
 
+class _Opening:
+    """The lock of one session, as a block to enter; it goes when nobody wants it any more."""
+
+    __slots__ = ("_all", "_lock", "_session_id", "_users")
+
+    def __init__(self, all_of_them: "dict[str, _Opening]", session_id: str) -> None:
+        self._all = all_of_them
+        self._session_id = session_id
+        self._lock = anyio.Lock(fast_acquire=True)
+        self._users = 0
+
+    async def __aenter__(self) -> None:
+        self._users += 1
+        try:
+            await self._lock.acquire()
+        except BaseException:
+            self._left()
+            raise
+
+    async def __aexit__(self, *error: object) -> None:
+        self._lock.release()
+        self._left()
+
+    def _left(self) -> None:
+        self._users -= 1
+        if not self._users:
+            del self._all[self._session_id]
+
+
 class Sessions:
     """Opens sessions for the pool, one opening of each at a time."""
 
@@ -61,7 +89,7 @@ class Sessions:
         self._agents = agents
         self.pool = pool
         self.active = pool.active
-        self._locks: dict[str, tuple[anyio.Lock, int]] = {}
+        self._openings: dict[str, _Opening] = {}
         self.taking = TakingOver(services, book, agents, partial(self.resume, by="due"))
 
     @property
@@ -85,7 +113,7 @@ class Sessions:
 
         Until that is done the store says that it is driven here, and it is not active yet.
         """
-        if session_id not in self._locks:
+        if session_id not in self._openings:
             return False
         async with self._lock(session_id):
             return True
@@ -313,20 +341,12 @@ class Sessions:
             # It is ending: wait until it has let go, then take it up again.
             await session.retired.wait()
 
-    @asynccontextmanager
-    async def _lock(self, session_id: str) -> AsyncGenerator[None]:
-        """One opening of a session at a time; the lock goes when nobody wants it."""
-        lock, users = self._locks.get(session_id, (anyio.Lock(), 0))
-        self._locks[session_id] = (lock, users + 1)
-        try:
-            async with lock:
-                yield
-        finally:
-            lock, users = self._locks[session_id]
-            if users == 1:
-                del self._locks[session_id]
-            else:
-                self._locks[session_id] = (lock, users - 1)
+    def _lock(self, session_id: str) -> "_Opening":
+        """One opening of a session at a time."""
+        opening = self._openings.get(session_id)
+        if opening is None:
+            opening = self._openings[session_id] = _Opening(self._openings, session_id)
+        return opening
 
     async def cancel(self, session_id: str) -> Session:
         """Cancel a session and its sub-sessions; returns once that is stored."""

@@ -59,7 +59,7 @@ _NONE = [0] * PERIOD_MAX
 Likeness = Literal["same", "near", "different"]
 
 
-class Call(Struct, frozen=True):
+class Call(Struct, frozen=True, gc=False):
     """One call whose body ran: the arguments as JSON text, and the result as the model saw it.
 
     ``changed``: it is a write and succeeded. ``failed``: its result was an error.
@@ -72,7 +72,7 @@ class Call(Struct, frozen=True):
     failed: bool = False
 
 
-class Step(Struct, frozen=True):
+class Step(Struct, frozen=True, gc=False):
     """The weighed calls of one message; ``counter`` is the checkpoint after its last result."""
 
     calls: tuple[Call, ...]
@@ -132,7 +132,7 @@ class Trail:
 
     def break_off(self, counter: int) -> None:
         """Forget the cycles: whatever follows begins at this checkpoint."""
-        self._recent = [_Seen(Step((), counter))]
+        self._recent = [_Seen.of(Step((), counter))]
         self._new: list[Step] = []
         self._end_cycles()
 
@@ -170,7 +170,7 @@ class Trail:
         No cycle goes on across such a step, so that of all before it only what may be compared again is
         remembered. Where there is none, everything matters.
         """
-        seen = [*self._recent, *map(_Seen, new)]
+        seen = [*self._recent, *map(_Seen.of, new)]
         for at in range(len(seen) - 1, len(self._recent) - 1, -1):
             before = seen[max(0, at - PERIOD_MAX) : at]
             if all(seen[at].like(each) == "different" for each in before):
@@ -180,7 +180,7 @@ class Trail:
         return new
 
     def _see(self, step: Step) -> None:
-        recent, seen = self._recent, _Seen(step)
+        recent, seen = self._recent, _Seen.of(step)
         for before in recent:
             if before.result == seen.result:
                 self._compare(seen)
@@ -263,20 +263,25 @@ def _reached(run: int, period: int, repeats_max: int | None) -> bool:
 # ---------------------------------------------------------------- likeness
 
 
-class _Seen:
+class _Seen(Struct, gc=False, eq=False):
     """A step of the trail, and the forms of its arguments once they were needed.
 
     ``result`` is that of its only call; None: it has several, and whoever compares looks at all.
     """
 
-    __slots__ = ("_forms", "call", "is_long", "result", "step")
+    step: Step
+    call: Call | None
+    result: str | None
+    is_long: bool
+    _forms: tuple[Any, Any] | None = None
 
-    def __init__(self, step: Step) -> None:
-        self.step = step
-        self.call = step.calls[0] if len(step.calls) == 1 else None
-        self.result = None if self.call is None else self.call.result
-        self.is_long = self.call is not None and len(self.call.arguments) > _KEPT_MAX
-        self._forms: tuple[Any, Any] | None = None
+    @classmethod
+    def of(cls, step: Step) -> "_Seen":
+        """Return a step as the trail keeps it."""
+        if len(step.calls) != 1:
+            return cls(step, None, None, False)
+        call = step.calls[0]
+        return cls(step, call, call.result, len(call.arguments) > _KEPT_MAX)
 
     def like(self, other: "_Seen") -> Likeness:
         """Compare two steps, as `alike` does."""
