@@ -49,8 +49,9 @@ class Turn:
     @property
     def counter(self) -> int:
         """The checkpoint after the last of its results so far."""
-        if len(self.results) == 1 and self.results[0] is not None:
-            return self.results[0].counter
+        if len(self.results) == 1:
+            only = self.results[0]
+            return 0 if only is None else only.counter
         return max((result.counter for result in self.results if result is not None), default=0)
 
     def messages(self) -> list[ToolMessage]:
@@ -125,9 +126,10 @@ class Conversation(Sequence[Message]):
         if self.open:
             self._held.append(turn)
         else:
-            unseen = self._take_back(answered.n) if self._said else ()
+            unseen = self._take_back(answered.n) if self._said else None
             self._append_answer(turn)
-            self._held += unseen
+            if unseen:
+                self._held += unseen
         if turn.missing:
             self.open.append(turn)
         elif not self.open:
@@ -166,11 +168,13 @@ class Conversation(Sequence[Message]):
         Returns:
             The turn that it belongs to, which may be closed by that.
         """
-        turn = self.turn(result.n)
+        waiting = self.open
+        # Nearly always the only one that is open.
+        turn = waiting[0] if waiting and waiting[0].answered.n == result.n else self.turn(result.n)
         if turn is None or not turn.put(result):
             return None
-        while self.open and not self.open[0].missing:
-            self._close(self.open.pop(0))
+        while waiting and not waiting[0].missing:
+            self._close(waiting.pop(0))
         return turn
 
     # ------------------------------------------------------------ going back
@@ -282,11 +286,12 @@ class Conversation(Sequence[Message]):
     def _close(self, turn: Turn) -> None:
         """All results are there: put them behind their message, then what had to wait."""
         view = self._view
+        messages = view.messages
         for message in turn.messages():
-            view.messages.append(message)
+            messages.append(message)
             self.tokens += len(message.content) * TOKENS_PER_CHAR
         view.counters.append(turn.counter)
-        view.ends.append(len(view.messages))
+        view.ends.append(len(messages))
         if self._held:
             self._release()
 
@@ -303,19 +308,20 @@ class Conversation(Sequence[Message]):
 
     def _append_answer(self, turn: Turn) -> None:
         answered = turn.answered
+        text, calls = answered.text, answered.calls
         self.assistant_count += 1
-        self._said.clear()
-        chars = len(answered.text)
-        for call in answered.calls:
-            chars += len(call.arguments)
-        self._append(
-            AssistantMessage(answered.text, answered.calls, answered.raw, answered.raw_format),
-            chars,
-        )
+        if self._said:
+            self._said.clear()
+        self._view.messages.append(AssistantMessage(text, calls, answered.raw, answered.raw_format))
         tokens = answered.usage.tokens
         if tokens:
             # The provider has counted everything up to here.
             self.tokens = float(tokens)
+            return
+        chars = len(text)
+        for call in calls:
+            chars += len(call.arguments)
+        self.tokens += chars * TOKENS_PER_CHAR
 
     def _append(self, message: Message, chars: int) -> None:
         self._view.messages.append(message)

@@ -117,24 +117,26 @@ def entries_of(stored: StoredSession) -> list[JournalEntry]:
     Raises:
         SessionDamaged: a row's bytes are whole, but not what this version can hold.
     """
-    return [entry for row in stored.rows for entry in _decoded(stored.head.session_id, row)]
-
-
-def _decoded(session_id: str, row: Row) -> list[JournalEntry]:
+    entries: list[JournalEntry] = []
+    row: Row | None = None
     try:
-        return decode_row(row.body)
+        for row in stored.rows:
+            entries += decode_row(row.body)
     except msgspec.MsgspecError as error:
+        assert row is not None  # one of them could not be read
         raise SessionDamaged(
-            f"session {session_id}, row {row.seq} (checkpoint {row.counter}) is not of this form: "
-            f"{error}; it is left untouched"
+            f"session {stored.head.session_id}, row {row.seq} (checkpoint {row.counter}) is not of "
+            f"this form: {error}; it is left untouched"
         ) from error
+    return entries
 
 
 def fold(session_id: str, entries: list[JournalEntry]) -> SessionState:
     """Return the state a journal leads to."""
     state = SessionState(session_id)
+    apply = state.apply
     for entry in entries:
-        state.apply(entry)
+        apply(entry)
     return state
 
 
