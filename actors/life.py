@@ -58,13 +58,21 @@ class Life:
         self._session = session
         self._work = Work(session.services.timers, self._stuck)
         self._asking = Asking(session, self._work)
-        self._approving = Approving(session, self._work)
-        self._calling = Calling(session, self._work, self._approving)
         self._planning = Planning(session)
         self._cut_answers = 0
         self._deadline: Timer | None = None
 
     # What few steps need is made when one does: a session that waits for its model holds none of it.
+
+    @cached_property
+    def _approving(self) -> Approving:
+        return Approving(self._session, self._work)
+
+    @cached_property
+    def _calling(self) -> Calling:
+        calling = Calling(self._session, self._work, self._approving)
+        calling.begin()
+        return calling
 
     # Loaded then too (see warming.py).
 
@@ -91,7 +99,6 @@ class Life:
         if session.cut is not None:
             self._work.cut_off(session.cut)
         session.start_clock()
-        self._calling.begin()
         self._arm_deadline()
         try:
             with self._work:
