@@ -303,7 +303,7 @@ class Keeper:
     async def _take_strays(self) -> None:
         """Go on with sessions that were stored as ours when their caller had gone already."""
         strays = self._sessions.taking.strays
-        for session_id in tuple(strays):
+        for session_id in sorted(strays):
             try:
                 head = await self._store.head(session_id)
             except SessionUnknown:
