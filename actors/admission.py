@@ -8,13 +8,13 @@ as its caller does: nothing of it is stored yet.
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 
-import anyio
 from msgspec import Struct
 
 from ..supervisor.clock import Clock
 from ..supervisor.errors import UkemiError
 from ..supervisor.policy import Policies, Policy, tenant_policy
 from .fairness import FairLine
+from .latch import Latch
 
 
 class Waiting(Struct, frozen=True, kw_only=True):
@@ -51,7 +51,7 @@ class Admission:
         self._policies = policies
         self._seen: Policy | None = None
         self._places = FairLine[str]()
-        self._starts = FairLine[anyio.Event]()
+        self._starts = FairLine[Latch]()
         self._closed: UkemiError | None = None
         self._on_room: Callable[[], None] | None = None
         self.leaves = False
@@ -117,7 +117,7 @@ class Admission:
         """
         if self._closed is not None:
             raise self._closed
-        turn = anyio.Event()
+        turn = Latch()
         self._starts.join(turn, tenant, self._clock.now())
         try:
             self._let_start()
