@@ -157,7 +157,11 @@ async def record_demo(out: Output, file: str, policy_file: str | None) -> ExitSt
         CannotRead: there is a file of this name, or no such folder.
     """
     policy = load_policy(policy_file)
-    if await anyio.Path(file).exists():
+    try:
+        there = await anyio.Path(file).exists()
+    except OSError as error:
+        raise CannotRead(f"--record {file!r}: {error.strerror}; name another file") from error
+    if there:
         raise CannotRead(f"--record {file!r} is there already; name a file that is not")
     if not await anyio.Path(file).parent.is_dir():
         raise CannotRead(f"--record {file!r}: there is no such folder")

@@ -27,6 +27,8 @@ from .stored import reading
 from .terminal import Terminal, duration, one_line
 
 NAMED_MAX = 20
+DIGITS_MAX = 18
+"""Of a message's number; no journal has as many."""
 
 _EXECUTED: dict[str, MayHaveExecuted] = {"no": "no", "maybe": "maybe", "yes": "yes"}
 
@@ -96,7 +98,8 @@ def step_of(word: str) -> tuple[int, int | None]:
         UsageError: it is neither N nor N.I.
     """
     number, point, index = word.partition(".")
-    if not (number.isdecimal() and (index.isdecimal() if point else not index)):
+    long = max(len(number), len(index)) > DIGITS_MAX
+    if long or not (number.isdecimal() and (index.isdecimal() if point else not index)):
         raise UsageError(f"--step {word!r} must be N, or N.I for one call, as `ukemi log` names it")
     return int(number), int(index) if point else None
 

@@ -166,13 +166,18 @@ async def _check_page(path: str | None) -> None:
     """Look whether the page can be written before anything takes long.
 
     Raises:
-        CannotRead: there is no such folder, or the name is a folder's.
+        CannotRead: there is no such folder, or the name is a folder's or too long.
     """
     if path is None:
         return
-    if await anyio.Path(path).is_dir():
+    try:
+        folder = not path or await anyio.Path(path).is_dir()
+        inside = await anyio.Path(path).parent.is_dir()
+    except OSError as error:
+        raise CannotRead(f"--html {path!r}: {error.strerror}; name another file") from error
+    if folder:
         raise CannotRead(f"--html {path!r} is a folder; name a file")
-    if not await anyio.Path(path).parent.is_dir():
+    if not inside:
         raise CannotRead(f"--html {path!r}: there is no such folder")
 
 

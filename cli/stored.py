@@ -74,7 +74,13 @@ async def existing_store(where: str) -> Store:
         raise CannotRead(f"{where!r} lives in the memory of one process: there is nothing to read")
     if isinstance(store, SqliteStore):
         path, log = anyio.Path(store.path), anyio.Path(f"{store.path}-wal")
-        if not await path.exists():
+        try:
+            there = await path.exists()
+        except OSError as error:  # a name that is too long
+            raise CannotRead(
+                f"store {store.name!r}: {error.strerror}; give another path"
+            ) from error
+        if not there:
             raise CannotRead(
                 f"there is no store {store.name!r}; name one with --store PATH or UKEMI_STORE"
             )

@@ -10,6 +10,8 @@ from ..supervisor.policy_file import changed
 
 VALUES_MAX = 50
 
+MOST = f"at most {VALUES_MAX}, with a larger step"
+
 Value = int | float | str | bool | None
 
 FORM = "write KEY=VALUES, such as transient.attempts_max=1..7, breaker.open_s=5,10,30 or waits.park_after_s=10..60..10"
@@ -33,14 +35,17 @@ def sweep_of(word: str, policy: Policy) -> Sweep:
     if not equals or not key.strip() or not values.strip():
         raise UsageError(f"--sweep {word!r}: {FORM}")
     try:
-        found = tuple(value for part in values.split(",") for value in _values(part.strip(), word))
-        policies = tuple((shown(value), changed(policy, key.strip(), value)) for value in found)
+        each = (value for part in values.split(",") for value in _values(part.strip(), word))
+        found = {shown(value): value for value in each}
+        if len(found) > VALUES_MAX:
+            raise UsageError(f"--sweep {word!r}: {len(found)} values; {MOST}")
+        policies = tuple((name, changed(policy, key.strip(), it)) for name, it in found.items())
     except UsageError as error:
         said = str(error)
         raise UsageError(
             said if said.startswith("--sweep") else f"--sweep {word!r}: {said}"
         ) from error
-    return Sweep(key.strip(), found, policies)
+    return Sweep(key.strip(), tuple(found.values()), policies)
 
 
 def shown(value: Value) -> str:
@@ -64,11 +69,10 @@ def _values(part: str, word: str) -> list[Value]:
         raise UsageError(
             f"--sweep {word!r}: {part!r} leads nowhere; from the least to the most, by more than 0"
         )
-    count = int((last - first) / step + 1e-9) + 1
-    if count > VALUES_MAX:
-        raise UsageError(
-            f"--sweep {word!r}: {count} values; at most {VALUES_MAX}, with a larger step"
-        )
+    many = last - first > step * VALUES_MAX  # before a division that may be out of all range
+    count = 0 if many else int((last - first) / step + 1e-9) + 1
+    if many or count > VALUES_MAX:
+        raise UsageError(f"--sweep {word!r}: {part!r} has too many values; {MOST}")
     values = [first + number * step for number in range(count)]
     return [value if isinstance(value, int) else round(value, 9) for value in values]
 
@@ -89,7 +93,7 @@ def _value(text: str, word: str) -> Value:
             value = kind(text)
         except ValueError:
             continue
-        if not math.isfinite(value):
+        if isinstance(value, float) and not math.isfinite(value):
             break
         return value
     if text.replace("_", "").isalpha():

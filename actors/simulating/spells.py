@@ -1,9 +1,10 @@
 """When the other side was down, or refused for being asked too much: spells, found in the attempts of all
 sessions together. Pure."""
 
+import math
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
-from itertools import takewhile
+from itertools import pairwise, takewhile
 
 from msgspec import Struct
 
@@ -17,6 +18,15 @@ ENOUGH = 4
 
 BEYOND = 6
 """Answers beyond each end that are kept: where a share fails, the first of them may be in the spell still."""
+
+RUNS_MIN = 10
+"""Failures, and answers, from which their order shows whether failures come in spells at all."""
+
+WORD_S = 0.05
+"""Behind the end that was told, a refusal does not yet disprove it: times are rounded."""
+
+RUNS_FEWER = -1.64
+"""Standard deviations below the runs of an order by chance, which one in twenty such orders is."""
 
 DROP = 4
 """Weight of answers above that of failures behind which a spell has ended before them."""
@@ -103,6 +113,8 @@ def _within(seen: Seen, spells: Sequence[Spell]) -> bool:
 
 def _spells(ordered: Sequence[Seen], kind: Weather) -> list[Spell]:
     """Find stretches in which failures outweigh answers: each from a failure to a failure."""
+    if _by_chance([each.weather == kind for each in ordered]):
+        return []
     spells: list[Spell] = []
     at = 0
     while at < len(ordered):
@@ -114,6 +126,21 @@ def _spells(ordered: Sequence[Seen], kind: Weather) -> list[Spell]:
             spells.append(_spell(ordered, at, end, kind))
         at = end + 1
     return spells
+
+
+def _by_chance(failed: Sequence[bool]) -> bool:
+    """Tell whether failures follow each other as often as by chance (Wald and Wolfowitz's test of runs).
+
+    Where many attempts fail, each by itself, two in a row are no outage.
+    """
+    fails = sum(failed)
+    answers = len(failed) - fails
+    if min(fails, answers) < RUNS_MIN:
+        return False
+    runs = 1 + sum(one != other for one, other in pairwise(failed))
+    mean = 2 * fails * answers / len(failed) + 1
+    deviation = math.sqrt((mean - 1) * (mean - 2) / (len(failed) - 1))
+    return runs > mean + RUNS_FEWER * deviation
 
 
 def _stretch(ordered: Sequence[Seen], start: int, kind: Weather) -> tuple[int, int]:
@@ -151,26 +178,46 @@ def _answers(beyond: Sequence[Seen]) -> tuple[float, ...]:
 def _limits(ordered: Sequence[Seen]) -> list[Spell]:
     """Find the times in which the other side refused for being asked too much.
 
-    Where it has said for how long, it refuses until then; answers in that time make it a share.
+    Where it has said for how long, it refuses until then; answers in that time make it a share. Where it
+    refused again soon behind that, and answered nobody in between, the time goes on, and its word was too
+    short: what it says there of ends is not taken for them.
     """
     limited = [each for each in ordered if each.weather == "limited"]
     if not any(each.retry_after for each in limited):
         return _spells(ordered, "limited")
-    windows: list[tuple[float, float, float, int]] = []
+    answered = [each.begin for each in ordered if each.weather == "up"]
+    windows: list[_Window] = []
     for each in limited:
         end = each.begin + each.took_s + (each.retry_after or 0.0)
-        if windows and each.begin <= windows[-1][2]:
-            first, _, until, failed = windows.pop()
-            windows.append((first, each.begin, max(until, end), failed + 1))
+        last = windows[-1] if windows else None
+        if last is not None and (each.begin <= last.until or last.went_on(each.begin, answered)):
+            last.kept = last.kept and each.begin <= last.until + WORD_S
+            last.last, last.until = each.begin, max(last.until, end)
+            last.failed += 1
         else:
-            windows.append((each.begin, each.begin, end, 1))
-    answered = [each.begin for each in ordered if each.weather == "up"]
-    return [_limit(answered, *window) for window in windows]
+            windows.append(_Window(each.begin, each.begin, end))
+    kept = all(each.kept for each in windows)
+    return [_limit(answered, each, kept=kept) for each in windows]
 
 
-def _limit(
-    answered: Sequence[float], first: float, last: float, until: float, failed: int
-) -> Spell:
+class _Window(Struct):
+    """A time of refusing as it grows. ``until``: the end that was told; ``kept``: that was not too short."""
+
+    first: float
+    last: float
+    until: float
+    failed: int = 1
+    kept: bool = True
+
+    def went_on(self, at: float, answered: Sequence[float]) -> bool:
+        """Tell whether a refusal behind the told end is of the same time: no later behind it than the
+        time had lasted by then, and nobody was answered since."""
+        soon = at - self.until <= self.until - self.first
+        return soon and bisect_left(answered, self.last) == bisect_right(answered, at)
+
+
+def _limit(answered: Sequence[float], window: _Window, *, kept: bool) -> Spell:
+    first, last, until = window.first, window.last, window.until
     start, end = bisect_left(answered, first), bisect_right(answered, last)
     return Spell(
         "limited",
@@ -178,7 +225,7 @@ def _limit(
         first=first,
         last=last,
         afters=tuple(answered[end : end + BEYOND]),
-        until=until,
-        failed=failed,
-        passed=bisect_left(answered, until) - start,
+        until=until if kept else None,
+        failed=window.failed,
+        passed=(bisect_left(answered, until) if kept else end) - start,
     )

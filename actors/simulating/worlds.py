@@ -6,6 +6,7 @@ Where outages began and ended between two attempts, and how likely failures by t
 import math
 import random
 from bisect import bisect_right
+from collections import defaultdict
 from collections.abc import Sequence
 from typing import Literal
 
@@ -71,10 +72,12 @@ class _Climate:
         drawn_anew = outages == "drawn" and place.lengths.ended >= ENDED_MIN
         if drawn_anew:
             self.hours["down"] = _drawn(known, place, chance)
+        begun: dict[Weather, float] = defaultdict(lambda: -NEVER)
         for spell in place.found.spells:
             if drawn_anew and spell.kind == "down":
                 continue
-            hours = self._hours(spell, place, chance, lasting=lasting)
+            hours = self._hours(spell, place, chance, begun[spell.kind], lasting=lasting)
+            begun[spell.kind] = spell.last
             if hours.end > hours.start:
                 self.hours[spell.kind].append(hours)
         self.starts = {kind: [each.start for each in of] for kind, of in self.hours.items()}
@@ -82,7 +85,10 @@ class _Climate:
         self.alone_share = _share(len(self.alone), place.found.outside, chance)
         self.misses = _by_weather(place.failed)
 
-    def _hours(self, spell: Spell, place: Place, chance: random.Random, *, lasting: bool) -> Hours:
+    def _hours(
+        self, spell: Spell, place: Place, chance: random.Random, after: float, *, lasting: bool
+    ) -> Hours:
+        """Draw one; it begins behind ``after``, the last failure of the one before it."""
         least = max(spell.last - spell.first, SHORTEST_S)
         inner, outer = reached(spell.befores, spell.first, spell.share, chance.random())
         most = 2.0 * least if outer is None else max(spell.last - outer, least)
@@ -91,7 +97,7 @@ class _Climate:
         share = spell.share
         if spell.passed:
             share = chance.betavariate(max(1, spell.failed - 1), spell.passed)
-        return Hours(start, end, share, spell.until)
+        return Hours(max(start, after), end, share, spell.until)
 
     def _end(
         self, spell: Spell, least: float, place: Place, chance: random.Random, *, lasting: bool

@@ -15,12 +15,14 @@ from store_faults import damage
 from ukemi import Agent, InvalidArgument, Policy, RetryPolicy, Runtime, TransientError, tool
 from ukemi.actors.tooling.tools import AnyTool
 from ukemi.cli.errors import NotDone
+from ukemi.cli.explain_recorded import step_of
 from ukemi.cli.simulate import SimulateRequest, learn
 from ukemi.cli.sweeping import sweep_of
 from ukemi.models import ScriptedModel, call
 from ukemi.models.scripted import Reply
 from ukemi.stores.base import HeadQuery
 from ukemi.stores.sqlite import SqliteStore
+from ukemi.supervisor.errors import UsageError
 
 Ukemi = Callable[..., Any]
 
@@ -414,3 +416,35 @@ def test_the_demo_refuses_to_write_over_anything(ukemi: Ukemi, tmp_path: Path) -
         assert said in ran.err
     assert (tmp_path / "there.db").read_text() == "mine"
     assert not (tmp_path / "day.db").exists()
+
+
+@pytest.mark.parametrize(
+    "values",
+    ["1..51", "1..26,27..60", "0.1..1..1e-320", "1..1e300", f"1..{'9' * 400}", "-1e308..1e308"],
+)
+def test_too_many_values_are_refused_however_far_they_reach(values: str) -> None:
+    with pytest.raises(UsageError, match="at most 50"):
+        sweep_of(f"transient.delay_s_max={values}", Policy())
+
+
+def test_a_value_that_is_named_twice_is_tried_once() -> None:
+    assert sweep_of("transient.attempts_max=1..3,2,3", Policy()).values == (1, 2, 3)
+
+
+def test_a_step_with_too_many_digits_is_refused() -> None:
+    with pytest.raises(UsageError, match="must be N"):
+        step_of("9" * 5000)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("policy", "simulate", "--store", "x" * 300),
+        ("policy", "simulate", "--html", "x" * 300),
+        ("demo", "--record", "x" * 300),
+    ],
+    ids=["store", "page", "record"],
+)
+def test_a_name_that_is_too_long_is_told(ukemi: Ukemi, words: tuple[str, ...]) -> None:
+    ran = ukemi(*words)
+    assert ran.status == 2 and "File name too long" in ran.err and "Traceback" not in ran.err

@@ -1,10 +1,14 @@
 """Outages found in attempts, and how long things last of which some are not seen to end: tables."""
 
+import random
+
 import pytest
 
+from ukemi.actors.simulating.learning import Learned, Place
 from ukemi.actors.simulating.seen import Seen, Weather
 from ukemi.actors.simulating.spells import found_in
 from ukemi.actors.simulating.survival import Lasted, curve_of, longer
+from ukemi.actors.simulating.worlds import World
 from ukemi.supervisor.errors import ErrorClass
 
 LETTERS: dict[str, Weather] = {".": "up", "x": "down", "l": "limited"}
@@ -125,3 +129,42 @@ def test_what_has_lasted_is_drawn_from_what_lasted_longer(
 
 def test_nothing_is_drawn_from_nothing() -> None:
     assert longer(curve_of([]), 0.0, 0.5) is None
+
+
+def test_failures_in_an_order_by_chance_are_no_outages() -> None:
+    """Where every fourth attempt fails by itself, two in a row are no outage; the same number in few
+    stretches are outages."""
+    chance = random.Random(3)
+    drawn = "".join("x" if chance.random() < 0.25 else "." for _ in range(300))
+    assert "xx" in drawn
+    found = found_in(attempts(drawn))
+    assert (found.spells, len(found.alone)) == ((), drawn.count("x"))
+    apart = (("." * 60) + "x" * 19) * 3 + "." * 60
+    assert len(found_in(attempts(apart)).spells) == 3
+
+
+def test_a_told_end_that_was_too_short_is_not_believed() -> None:
+    """The other side says one second each time and refuses for ten: one time, whose end nobody told."""
+    (spell,) = found_in(attempts("..l l l l l ...", retry_after=1.0)).spells
+    assert (spell.first, spell.last, spell.until) == (2.0, 10.0, None)
+    assert (spell.before, spell.after) == (1.0, 12.0)
+    assert (spell.failed, spell.passed) == (5, 0)
+
+
+def test_a_told_end_that_was_kept_is_the_end() -> None:
+    """Refused again long after it, or with answers in between: another time, and its word is taken."""
+    for drawn in ("..l  ..l  ..", "..l              l   .."):
+        spells = found_in(attempts(drawn, retry_after=2.5)).spells
+        assert [each.until for each in spells] == [each.first + 2.5 for each in spells]
+        assert len(spells) == 2
+
+
+def test_times_of_refusing_are_in_order_in_each_world() -> None:
+    """Nobody was answered between two: the second does not begin before the first, wherever it is drawn."""
+    seen = attempts(f"{'.' * 9}{' ' * 21}l{' ' * 9}l   ..", retry_after=1.0)
+    found = found_in(seen)
+    place = Place(found, tuple(each for each in seen if each.weather == "limited"), curve_of([]))
+    known = Learned((), {}, {"p": place}, 0.0, 50.0)
+    for seed in range(40):
+        first, second = World(known, seed).hours("p", "limited")
+        assert first.start <= 30.0 <= second.start <= 40.0
