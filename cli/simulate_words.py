@@ -46,9 +46,8 @@ def recorded_numbers(known: Learned) -> dict[str, float | None]:
     traces = known.traces
     seconds = sorted(each.duration_s for each in traces if each.duration_s is not None)
     count = max(len(traces), 1)
-    ended = [each.outcome for each in traces]
-    done = sum(each == "completed" for each in ended)
-    other = sum(each in ("stopped", "cancelled", "denied", "unfinished") for each in ended)
+    done = sum(each.outcome == "completed" for each in traces)
+    other = sum(each.end == "stopped" or each.outcome == "unfinished" for each in traces)
     return {
         "completed": done / count,
         "handed_over": (len(traces) - done - other) / count,

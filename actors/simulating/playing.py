@@ -123,7 +123,8 @@ class _Player:
                 end, reason = way.end, way.reason
             if end in ("handed_over", "stopped"):
                 session.in_doubt += trace.lost
-                session.hand_over(reason or end)
+                # Stopped for a reason of its own, such as "cancelled", is not handed over.
+                session.hand_over("stopped" if end == "stopped" else reason or end)
         outcome = session.over or "completed"
         for rounds in session.series.values():
             # Amended again and again, and in vain: all but the first were for nothing.

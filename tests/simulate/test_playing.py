@@ -14,6 +14,7 @@ from ukemi.actors.simulating.playing import play
 from ukemi.actors.simulating.seen import Asked, Fault, Seen, Told, Trace
 from ukemi.actors.simulating.traces import Record
 from ukemi.actors.simulating.worlds import World, between, reached
+from ukemi.cli.simulate_words import recorded_numbers
 from ukemi.supervisor import breaker, decide
 from ukemi.supervisor.errors import ErrorClass
 from ukemi.supervisor.policy_file import parse_policy
@@ -381,3 +382,14 @@ def test_where_a_share_fails_the_next_answers_may_be_in_the_spell(
     answers: tuple[float, ...], share: float, roll: float, last: float, behind: float | None
 ) -> None:
     assert reached(answers, 9.0, share, roll) == (last, behind)
+
+
+@pytest.mark.parametrize("reason", ["cancelled", "denied", "rolled_back", "imported"])
+def test_who_was_stopped_is_not_handed_over(reason: str) -> None:
+    """Neither played nor as recorded, side by side."""
+    stopped = trace("s", *asked("stock"), end="stopped", reason=reason, outcome=reason)
+    known = learned([stopped, trace("t", *asked("stock"), outcome="completed")], stock=READ)
+    numbers = measured(play(World(known, 1), policy())).numbers
+    assert (numbers["completed"], numbers["handed_over"]) == (0.5, 0.0)
+    recorded = recorded_numbers(known)
+    assert (recorded["completed"], recorded["handed_over"]) == (0.5, 0.0)
