@@ -21,19 +21,20 @@ from .claims_values import Value, values_of
 from .claims_words import (
     ACTIONS,
     FILE_ACTIONS,
-    TEST_COMMAND,
-    TESTS_FAILED,
     words,
 )
 from .counted import elsewhere
 from .disclosure import discloses
 from .files import check_files, files_not_there
 from .findings import Finding, finding
-from .ledger import Ledger
+from .ledger import Ledger, claim_words
+from .pairs import wrong_pairs
 from .reasons import reasons_missed
-from .record import Ran, Record, name_words
+from .record import Ran, Record, object_words
+from .states import empty_after_all, in_another_state
 from .substitutes import substitutes
 from .targets import targets_missed
+from .tests_run import check_tests, ran_tests
 from .untold import asked_to_change, left_failed, untold
 
 FINDINGS_MAX = 20
@@ -75,6 +76,9 @@ def audit(
     found += checks_missed(statement, ledger)
     found += reasons_missed(statement, ledger)
     found += elsewhere(statement, ledger)
+    found += in_another_state(statement, ledger)
+    found += empty_after_all(statement, ledger)
+    found += wrong_pairs(statement, ledger)
     found += untold(statement, ledger, found)
     if values != "off" and record.ran:
         found += unsupported(
@@ -93,7 +97,7 @@ def check(claims: Iterable[Claim], ledger: Ledger, statement: str = "") -> list[
             case "action":
                 found += _action(claim, ledger, statement)
             case "tests":
-                found += _tests(claim, ledger)
+                found += check_tests(claim, ledger, statement)
             case "failure":
                 found += _failure(claim, ledger)
             case "done":
@@ -133,9 +137,9 @@ _BY_TESTS = re.compile(
 def _action(claim: Claim, ledger: Ledger, statement: str) -> list[Finding]:
     if all(each in ACTIONS and ACTIONS[each].looks for each in claim.actions):
         by_tests = _BY_TESTS.search(claim.text)
-        return _ran_tests(claim, ledger) if by_tests else _looked(claim, ledger)
+        return ran_tests(claim, ledger) if by_tests else _looked(claim, ledger)
     if "run" in claim.actions and re.search(r"\btest|测试", claim.text):
-        return _ran_tests(claim, ledger)
+        return ran_tests(claim, ledger)
     if FILE_ACTIONS & set(claim.actions) and PATH.search(claim.text):
         files = check_files(claim, ledger)
         if files is not None:
@@ -149,7 +153,7 @@ def _deed(claim: Claim, ledger: Ledger, statement: str) -> list[Finding]:
     surely, perhaps = ledger.doing(claim)
     commands = ledger.commands_for(claim)
     calls = [each for each in ledger.ran if each.tool in surely] + commands
-    if not any(each.ok for each in calls):
+    if not any(each.ok for each in calls) and not _named_and_left(claim, ledger, surely):
         calls += [each for each in ledger.ran if each.tool in perhaps]
     done = [each for each in calls if each.ok]
     if done:
@@ -159,10 +163,27 @@ def _deed(claim: Claim, ledger: Ledger, statement: str) -> list[Finding]:
     return _never_ran(claim, ledger, surely, perhaps)
 
 
+_BEFORE = re.compile(
+    r"\b(?:already|earlier|previously|before)\b|此前|之前|早已|早就", re.IGNORECASE
+)
+"""How something is said to have been so before: the very reason why a call may have failed."""
+
+
+def _named_and_left(claim: Claim, ledger: Ledger, surely: list[str]) -> bool:
+    """Tell whether the claim names what tools are about that were never called: then a tool that is
+    about something else has not done it."""
+    used = {each.tool for each in ledger.ran}
+    if not surely or used & {*surely}:
+        return False
+    about = claim_words(claim.text)
+    tools = [ledger.tools[each] for each in used if ledger.tools[each].effect != "read"]
+    return not any(about & object_words(each.name, each.description) for each in tools)
+
+
 def _nothing_done(claim: Claim, ledger: Ledger, calls: list[Ran], statement: str) -> list[Finding]:
     if ledger.opaque and any(each in ledger.executed for each in calls):
         return [finding("unverified", claim, "programs ran whose doings the record does not show")]
-    if claim.reported and ledger.mentioned(claim):
+    if claim.reported and ledger.mentioned(claim, failed=_BEFORE.search(claim.text) is not None):
         return []
     if claim.standing and claim.verb != "now" and discloses(statement):
         return []  # "nothing was applied: the state is locked"
@@ -262,61 +283,6 @@ def _looked(claim: Claim, ledger: Ledger) -> list[Finding]:
     if tried:
         return [finding("contradicted", claim, "no call that looks at anything succeeded", tried)]
     return [finding("unverified", claim, "nothing was looked at with a tool")]
-
-
-# ---------------------------------------------------------------- tests
-
-
-def _test_runs(ledger: Ledger) -> list[Ran]:
-    return [
-        each
-        for each in ledger.ran
-        if any(word.startswith("test") or word == "pytest" for word in name_words(each.tool))
-        or (each.tool in ledger.executors and TEST_COMMAND.search(ledger.command(each)))
-    ]
-
-
-_TESTS_TOLD = re.compile(
-    r"\b\d+ pass|\btests? (?:pass|succe)|\ball (?:checks|tests)\b|\bsuccess|\bgreen\b|通过",
-    re.IGNORECASE,
-)
-"""What a report of a test run elsewhere says."""
-
-
-def _tests(claim: Claim, ledger: Ledger) -> list[Finding]:
-    runs = _test_runs(ledger)
-    if not runs:
-        told = any(each.ok and _TESTS_TOLD.search(each.content[-4000:]) for each in ledger.ran)
-        return [] if told else _no_test_ran(claim, ledger)
-    last = runs[-1]
-    if not last.ok or TESTS_FAILED.search(last.content[-4000:]):
-        return [finding("contradicted", claim, "the last run of the tests failed", [last])]
-    after = ledger.ran[[*ledger.ran].index(last) + 1 :]
-    edits = [each for each in after if each.ok and _edits(each, ledger)]
-    if edits:
-        return [
-            finding("unverified", claim, "files were changed after the last run", [last, *edits])
-        ]
-    return []
-
-
-def _edits(call: Ran, ledger: Ledger) -> bool:
-    """Whether a call surely changed a file of the project."""
-    words = {*name_words(call.tool)}
-    return call.tool not in ledger.executors and bool(words & {"write", "edit", "patch", "replace"})
-
-
-def _no_test_ran(claim: Claim, ledger: Ledger) -> list[Finding]:
-    testers = [name for name in ledger.tools if any(w.startswith("test") for w in name_words(name))]
-    if ledger.opaque and not testers:
-        return [finding("unverified", claim, "programs ran, but none that is known to run tests")]
-    if not testers and not ledger.executors:
-        return [finding("unverified", claim, "no tool can run tests")]
-    return [finding("contradicted", claim, "no tests ran", ledger.executed)]
-
-
-def _ran_tests(claim: Claim, ledger: Ledger) -> list[Finding]:
-    return [] if _test_runs(ledger) else _no_test_ran(claim, ledger)
 
 
 # ---------------------------------------------------------------- failures, the whole task

@@ -26,7 +26,8 @@ class Check(NamedTuple):
 _WELL = (
     r"(?:succeed(?:s|ed)?|pass(?:es|ed)?|completed?(?: successfully)?|is (?:now )?(?:clean|green|successful|fine|ok|fixed|repaired)|"
     r"works|(?:was|were|is|are) successful|went through|(?:has|have|had|with|found|reports?|shows?) (?:no|0|zero)|"
-    r"without (?:any )?(?:errors?|problems?|warnings?|issues?))"
+    r"without (?:any )?(?:errors?|problems?|warnings?|issues?)|"
+    r"(?:both |all )?pass\b|(?:reports?|finds?|found|shows?) nothing|is happy|✅|✔)"
 )
 
 
@@ -39,7 +40,7 @@ CHECKS = (
         "build",
         rf"\b(?:build|compilation|bundle)\b[\w\s`.'-]{{0,24}}?\b{_WELL}|"
         r"\b(?:builds|compiles|compiled|built) (?:\w+ )?(?:without (?:any )?(?:errors?|problems?|warnings?|issues?)|"
-        r"successfully|cleanly|fine)\b|\b(?:project|code|app\w*|it|everything) (?:now )?(?:builds|compiles)\b|(?:构建|编译)(?:已修复|成功|通过|完成|没有错误|恢复正常)",
+        r"successfully|cleanly|fine)\b|\b(?:project|code|app\w*|it|everything|crate|package|module|library|workspace|site|binary|image|typescript) (?:now )?(?:builds|compiles)\b|(?:构建|编译)(?:已修复|成功|通过|完成|没有错误|恢复正常)",
         r"\b(?:build|compile|make|tsc|gcc|g\+\+|clang|javac|rustc|cargo|go|mvn|gradlew?|cmake|ninja|webpack|vite|docker|dotnet|swift|next)\b",
     ),
     _check(
@@ -61,7 +62,7 @@ CHECKS = (
 
 def checks_missed(statement: str, ledger: Ledger) -> list[Finding]:
     """Return the checks that are said to have gone well, and did not run, or failed."""
-    if not ledger.executors:
+    if not ledger.executors and not (ledger.ran and ledger.record.tools):
         return []
     found: list[Finding] = []
     for sentence in sentences(statement):
@@ -71,7 +72,7 @@ def checks_missed(statement: str, ledger: Ledger) -> list[Finding]:
         for check in CHECKS:
             if check.claimed.search(said):
                 found += _check_ran(check, sentence, ledger)
-        found += _named_well(said, sentence, ledger)
+        found += _named_well(said, sentence, ledger) or _named_in_vain(said, sentence, ledger)
         found += [
             finding(
                 "contradicted",
@@ -90,16 +91,68 @@ def _named_well(said: str, sentence: Sentence, ledger: Ledger) -> list[Finding]:
     """A command is named and said to succeed, and its last run failed."""
     last: dict[str, Ran] = {}
     for run in ledger.executed:
-        first = next(iter(ledger.command(run).split(maxsplit=1)), "")
-        if re.fullmatch(r"[a-z][\w.-]{1,30}", first):
-            last[first] = run
+        for name in _names_of(ledger.command(run)):
+            last[name] = run
     for program, run in last.items():
         well = (
-            rf"\b{re.escape(program)}\b[^.;,]{{0,24}}\b(?:succeeds|succeeded|passes|passed|works)\b"
+            rf"(?<![\w-]){re.escape(program)}\b[^.;,]{{0,24}}?(?:\b{_WELL}|\b(?:works|succeeds)\b)"
         )
-        if not run.ok and re.search(well, said):
+        if not run.ok and re.search(well, said, re.IGNORECASE):
             claim = Claim(kind="action", text=sentence.text)
             return [finding("contradicted", claim, f"the last run of {program} failed", [run])]
+    return []
+
+
+_SUBCOMMANDS = frozenset(
+    ["go", "cargo", "npm", "yarn", "pnpm", "make", "git", "dotnet", "mix", "uv"]
+)
+
+
+def _names_of(command: str) -> Iterator[str]:
+    """How a command may be named: its program, or that with what it is to do, or the latter alone."""
+    parts = command.split(maxsplit=3)[:3]
+    if not parts or not re.fullmatch(r"[a-z][\w.-]{1,30}", parts[0]):
+        return
+    if parts[0] not in _SUBCOMMANDS:
+        yield parts[0]
+        return
+    rest = [
+        each for each in parts[1:] if re.fullmatch(r"[a-z][\w:-]{1,20}", each) and each != "run"
+    ]
+    if rest:
+        yield f"{parts[0]} {rest[0]}"
+        if rest[0] in ("vet", "clippy", "lint", "fmt", "typecheck"):
+            yield rest[0]
+
+
+_CHECKERS = ("mypy", "pyright", "basedpyright", "eslint", "ruff", "flake8", "pylint", "tsc", "clippy", "prettier",
+             "shellcheck", "golangci-lint", "rubocop", "bandit", "semgrep")  # fmt: skip
+_CHECKER_WELL = re.compile(
+    rf"(?<![\w.-])({'|'.join(_CHECKERS)})\b[^.;,]{{0,24}}?\b{_WELL}", re.IGNORECASE
+)
+_RUNS_CHECKS = re.compile(
+    r"\b(?:make|npm|npx|yarn|pnpm|bun|tox|nox|pre-commit|just|task|rake|gradlew?|mvn|lint\w*|check\w*|verify|ci)\b",
+    re.IGNORECASE,
+)
+"""Commands that may run any checker."""
+
+
+def _named_in_vain(said: str, sentence: Sentence, ledger: Ledger) -> list[Finding]:
+    """A checker is named and said to be content, and nothing ever ran it or told of it."""
+    heard = (
+        *(each.lower() for each in ledger.record.said),
+        *(ledger.text(each) for each in ledger.ran),
+    )
+    for hit in _CHECKER_WELL.finditer(said):
+        name = hit[1].lower()
+        indirect = any(
+            each.ok and _RUNS_CHECKS.search(ledger.command(each).replace("ruff check", ""))
+            for each in ledger.executed
+        )
+        told = any(name in each for each in heard) or any(name in each for each in ledger.tools)
+        if not told and not indirect:
+            claim = Claim(kind="action", text=sentence.text)
+            return [finding("contradicted", claim, f"no command ran {name}", ledger.executed)]
     return []
 
 

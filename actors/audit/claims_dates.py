@@ -5,6 +5,10 @@ import re
 
 MONTH = r"(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*"
 CLOCK = re.compile(r"(?<![\d:.])([01]?\d|2[0-3])[:：]([0-5]\d)(?:[:：]\d{2})?(?![\d:])")
+TWELVE = re.compile(
+    r"(?<![\d:.])(1[0-2]|0?[1-9])(?:[:.]([0-5]\d))?\s?([ap])\.?m\b\.?", re.IGNORECASE
+)
+"""A time of day of twelve hours: "9 pm", "5:30 pm"."""
 OTHER_ZONE = re.compile(
     r"\b(?:UTC|GMT|CET|EST|PST|local time|time zone|[ap]\.?m\b)|时区|下午|晚上|上午|[ap]m\b",
     re.IGNORECASE,
@@ -24,6 +28,13 @@ DATES = (
         r"(?:(?P<year>(?:19|20)\d\d)\s*年\s*)?(?P<month>\d{1,2})\s*月\s*(?P<day>\d{1,2})\s*[日号]"
     ),
 )
+
+
+def in_24_hours(text: str) -> str:
+    """Write times of twelve hours as those of a day: "9 pm" is 21:00; of the same length or longer."""
+    return TWELVE.sub(
+        lambda hit: f"{int(hit[1]) % 12 + (12 if hit[3] in 'pP' else 0):02}:{hit[2] or '00'}", text
+    )
 
 
 def clock_of(hit: re.Match[str]) -> str:

@@ -165,7 +165,7 @@ def _actions_of(word: str) -> tuple[str, ...]:
     known = PAST.get(word)
     if known is not None:
         return known
-    if len(word) > 5 and word.endswith("ed") and word.isascii() and word not in _IRREGULAR_OTHER:
+    if len(word) > 4 and word.endswith("ed") and word.isascii() and word not in _IRREGULAR_OTHER:
         return (f"={word[:-2]}",)
     return ()
 

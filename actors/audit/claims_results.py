@@ -13,6 +13,8 @@ _TESTS = re.compile(
     r"\b(?:tests?|test suite|suite|checks|ci|pipeline|specs?)\b[\w\s]{0,30}?(?<!not )(?:\bpass(?:es|ed|ing)?\b|"
     r"\bgreen\b|\bsucceed(?:s|ed)?\b|\bsuccessful(?:ly)?\b)|\ball (?:of them )?green\b|\b\d+ passed\b|"
     r"\b(?:tests?|pytest|jest|vitest|suite)\b[\w\s,]{0,30}\b(?:came back|comes back|ran|runs|is|are|were|was) (?:all )?(?:clean|cleanly|green|fine)\b|"
+    r"(?<!\d)(\d{1,6})/\1(?!\d) (?:tests? )?(?:are )?(?:green|pass(?:ed|es|ing)?|ok|successful)\b|\bno (?:tests? )?(?:fails?|failing)\b|"
+    r"\b(?:test|tests|suite) (?:failures?|errors?) (?:is|are|was|were|has been|have been) (?:now )?(?:fixed|resolved|gone|solved)\b|"
     r"\bpassing (?:all )?(?:the )?tests\b|\beverything (?:is )?(?:green|pass(?:es|ed))\b|\bpass(?:es|ed) all (?:the )?tests\b",
     re.IGNORECASE,
 )
@@ -24,7 +26,9 @@ _TESTS_BAD = re.compile(
     re.IGNORECASE,
 )
 _NO_FAILURES = re.compile(
-    r"\b(?:0|no|zero|without)(?: \w+)? (?:fail|error)\w*|没有失败|无失败|0 ?个?失败", re.IGNORECASE
+    r"\b(?:0|no|zero|without)(?: \w+)? (?:fail|error)\w*|"
+    r"\b(?:failures?|errors?) (?:is|are|was|were|has been|have been) (?:now )?(?:fixed|resolved|gone|solved)\b|没有失败|无失败|0 ?个?失败",
+    re.IGNORECASE,
 )
 
 _SHARE = re.compile(r"\b(\d+) (?:out )?of (?:the )?(\d+)\b")

@@ -9,14 +9,21 @@ false alarm costs a model request and, in the end, a person's time.
 import datetime
 import math
 import re
-from bisect import bisect_left
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import cached_property
-from typing import cast
+from collections.abc import Iterable, Sequence
+from functools import cached_property, lru_cache
 
-from .claims_dates import CLOCK, clock_of, dates_in, day_of
-from .claims_sums import counts_of, numbers_in, pairs_of, sums_of
+from .claims_dates import CLOCK, clock_of, dates_in, day_of, in_24_hours
+from .claims_sums import (
+    counts_of,
+    numbers_in,
+    pairs_of,
+    parts_of_sums,
+    spans_of,
+    sums_of,
+    totals_of,
+)
 from .claims_text import shown
+from .claims_units import BYTES, SIZES, near, readings, rounded
 from .claims_values import Value
 
 SOURCE_CHARS_MAX = 4_000_000
@@ -45,30 +52,25 @@ _LATER = re.compile(
     r"\b(?:days?|weeks?|months?|hours?|minutes?|tomorrow|next|later|today)\b|天|周|月后|小时|明|后",
     re.IGNORECASE,
 )
-_SCALE = {
-    "k": 1e3, "m": 1e6, "million": 1e6, "billion": 1e9, "thousand": 1e3,
-    "万": 1e4, "亿": 1e8, "千": 1e3, "百": 1e2,
-}  # fmt: skip
-_BYTES = {
-    "kb": 1, "kib": 1, "ki": 1, "mb": 2, "mib": 2, "mi": 2, "gb": 3, "gib": 3, "gi": 3,
-    "tb": 4, "tib": 4, "ti": 4,
-}  # fmt: skip
-
-
-_CONVERTED: dict[str, Callable[[float], tuple[float, ...]]] = {
-    "°f": lambda n: ((n - 32) * 5 / 9,),
-    "°c": lambda n: (n * 9 / 5 + 32, n + 273.15),
-    "mph": lambda n: (n * 1.609344, n * 0.44704),
-    "km/h": lambda n: (n / 1.609344, n / 3.6),
-    "km": lambda n: (n / 1.609344, n * 1000),
-    "mi": lambda n: (n * 1.609344,),
-    "mile": lambda n: (n * 1.609344,),
-    "miles": lambda n: (n * 1.609344,),
-    "kg": lambda n: (n / 0.45359237, n * 1000),
-    "lb": lambda n: (n * 0.45359237,),
-    "lbs": lambda n: (n * 0.45359237,),
-    "pounds": lambda n: (n * 0.45359237,),
-}
+_HEADER = re.compile(r"\bhead(?:er|ing|line)s?\b|表头", re.IGNORECASE)
+_TIMES = frozenset(
+    [
+        "ms",
+        "s",
+        "sec",
+        "secs",
+        "second",
+        "seconds",
+        "min",
+        "mins",
+        "minute",
+        "minutes",
+        "hour",
+        "hours",
+        "秒",
+    ]
+)
+"""Units of durations."""
 _MEASURES = frozenset(
     {
         "ms",
@@ -88,7 +90,6 @@ _MEASURES = frozenset(
     }
 )
 """Units of what is measured, and often told without the decimals."""
-"""What a source may have said where a statement uses the other system's unit."""
 
 
 class Sources:
@@ -124,15 +125,17 @@ class Sources:
 
     def _has_time(self, value: Value) -> bool:
         """Tell whether a date or time of day is told; where none is, it may be of today."""
-        if value.unit == "clock":
-            told = {clock_of(hit) for hit in CLOCK.finditer(self._whole)}
-        else:
-            told = {
-                text
-                for each in dates_in(self._whole)
-                for text in (day_of(*each), day_of(0, *each[1:]))
-            }
+        told = self._clocks if value.unit == "clock" else self._days
         return not told or value.text in told or _LATER.search(value.sentence) is not None
+
+    @cached_property
+    def _clocks(self) -> set[str]:
+        return {clock_of(hit) for hit in CLOCK.finditer(in_24_hours(self._whole))}
+
+    @cached_property
+    def _days(self) -> set[str]:
+        found = dates_in(self._whole)
+        return {text for each in found for text in (day_of(*each), day_of(0, *each[1:]))}
 
     def _has_another(self, value: Value) -> bool:
         """Tell whether a version or grade is told here, and it is another."""
@@ -175,7 +178,7 @@ class Sources:
     @cached_property
     def _sized(self) -> bool:
         """Whether any size is told in another unit than bytes."""
-        return _SIZES.search(self._whole) is not None
+        return SIZES.search(self._whole) is not None
 
     @property
     def known(self) -> list[float]:
@@ -191,25 +194,54 @@ class Sources:
 
     def _has_number(self, value: Value, statement: str) -> bool:
         assert value.number is not None
-        wanted = [*_readings(value, 1 if value.unit.lower() not in _BYTES or self._sized else 0)]
-        if any(_near(self.known, each, value) for each in wanted):
+        wanted = [*readings(value, 1 if value.unit.lower() not in BYTES or self._sized else 0)]
+        if any(near(self.known, each, value) for each in wanted):
             return True
-        if value.unit in _MEASURES and not value.decimals and _rounded(self.known, value.number):
+        if value.unit in _MEASURES and not value.decimals and rounded(self.known, value.number):
             return True
         if value.number == int(value.number) and value.number in self._counts(statement):
             return True
         if value.number in self._between():
             return True
-        if value.unit in ("%", "％") and _near(self._shares(statement), value.number, value, 0.0):
+        if value.unit in ("%", "％") and near(self._shares(statement), value.number, value, 0.0):
             return True
-        if not (_COMPUTED.search(value.sentence) or len({*_CURRENCY.findall(value.sentence)}) > 1):
+        if any(near(self._totals, each, value, 0.02) for each in wanted):
+            return True
+        if self._of_an_example(value):
+            return True
+        if _has_header(value.sentence) and near(self.known, value.number + 1, value):
+            return True
+        if not _is_computed(value.sentence):
             return False
-        return any(_near(self._pairs(), each, value, 0.05) for each in wanted)
+        if value.unit in _TIMES:
+            return any(near(self._distances, each, value, 0.05) for each in wanted)
+        return any(near(self._pairs(), each, value, 0.05) for each in wanted)
+
+    def _of_an_example(self, value: Value) -> bool:
+        """Tell whether a sentence reckons with a round number, and this is it, or follows from it."""
+        assert value.number is not None
+        times = _example(value.sentence)
+        if times is None:
+            return False
+        return value.number == times or near(self.known, value.number / times, value)
+
+    @cached_property
+    def _totals(self) -> list[float]:
+        """Sums of what belongs together: told without a word that says so."""
+        return sorted({*totals_of(self._results)})
+
+    @cached_property
+    def _distances(self) -> list[float]:
+        """Sums, averages and differences, of which alone a duration is made."""
+        several = [each for each in self.known if math.isfinite(each)]
+        found = {*sums_of(self._results)}
+        return sorted(found | ({*spans_of(several)} if len(several) <= PAIRED_MAX else set()))
 
     def _shares(self, statement: str) -> list[float]:
         """What each count is of each other, in percent."""
         counts = sorted(each for each in self._counts(statement) if 0 < each <= 10_000)[:PAIRED_MAX]
-        return sorted({one / other * 100 for one in counts for other in counts})
+        shares = {one / other * 100 for one in counts for other in counts}
+        return sorted(shares | {*parts_of_sums(self._results)})
 
     def _between(self) -> set[float]:
         """Minutes and hours between times of day, days and weeks between dates."""
@@ -254,6 +286,35 @@ class Sources:
         return self._paired
 
 
+_EXAMPLE = re.compile(
+    r"\b(?:so|means|that)\b[^.;]{0,12}?(?<![\d,.])(10{1,2}|1,?000|10,?000)(?![,.]?\d)[^.;]{0,30}?"
+    r"\b(?:costs?|would|takes?|needs?|weighs?|comes? to|makes?)\b",
+    re.IGNORECASE,
+)
+"""A round number that a sentence reckons with: "so 1,000 of them cost 74"."""
+
+
+SENTENCES_MAX = 8
+"""Sentences of which what they say is kept, as each of their values asks for it."""
+
+
+@lru_cache(SENTENCES_MAX)
+def _example(sentence: str) -> float | None:
+    found = _EXAMPLE.search(sentence)
+    return None if found is None else float(found[1].replace(",", ""))
+
+
+@lru_cache(SENTENCES_MAX)
+def _has_header(sentence: str) -> bool:
+    return _HEADER.search(sentence) is not None
+
+
+@lru_cache(SENTENCES_MAX)
+def _is_computed(sentence: str) -> bool:
+    """Tell whether a sentence says that it reckons, or converts money."""
+    return _COMPUTED.search(sentence) is not None or len({*_CURRENCY.findall(sentence)}) > 1
+
+
 def _ordinal(year: int, month: int, day: int) -> int:
     """Return the number of a day; of one in no calendar, near enough."""
     return datetime.date(year or 2000, month, min(max(day, 1), 28)).toordinal() + max(0, day - 28)
@@ -283,65 +344,3 @@ def _newest(texts: Iterable[str]) -> list[str]:
         kept.append(text[:room])
         room -= len(text)
     return kept[::-1]
-
-
-_SIZES = re.compile(
-    r"\d\s?(?:[kKmMgGtT]i?[bB]?)\b|_(?:[kmg]i?b)\b|\b(?:[kKmMgG]i?[bB]|(?:kilo|mega|giga)bytes)\b"
-)
-
-
-def _readings(value: Value, least: int = 1) -> Iterator[float]:
-    """A number in the units its source may have used; of sizes, from a power of 1,000 on."""
-    number, unit = cast(float, value.number), value.unit.lower()
-    yield number
-    if unit in _CONVERTED:
-        yield from _CONVERTED[unit](number)
-    elif unit in _SCALE:
-        yield number * _SCALE[unit]
-    elif unit in _BYTES:
-        for base in (1000.0, 1024.0):
-            for power in range(least or _BYTES[unit], _BYTES[unit] + 1):
-                yield number * base**power
-    elif unit in ("%", "％"):
-        yield number / 100
-        yield 100 - number
-        yield 1 - number / 100
-    elif unit.startswith(("s", "min", "h", "m", "秒")):
-        for factor in (1000.0, 60.0, 3600.0, 1 / 60, 1 / 1000):
-            yield number * factor
-    elif value.decimals or unit in ("$", "€", "£", "eur", "usd", "元"):
-        yield number * 100
-
-
-def _near(known: Sequence[float], wanted: float, value: Value, about: float = 0.1) -> bool:
-    """Tell whether one of these, sorted, is this number at the precision with which it is told."""
-    tolerance = 1e-9 * max(1.0, abs(wanted))
-    if value.unit.lower() in _CONVERTED and wanted != value.number:
-        ratio = abs(wanted / value.number) if value.number else 1.0
-        tolerance = 0.56 * 10.0**-value.decimals * max(1.0, ratio)
-        tolerance = max(tolerance, abs(wanted) * 0.05 if value.approximate else 0.0)
-        return _between(known, wanted - tolerance, wanted + tolerance)
-    number = abs(value.number or 0) or 1.0
-    scaled = abs(wanted) / number if wanted else 1.0
-    if value.decimals or scaled != 1.0:
-        tolerance = max(tolerance, 0.5000001 * 10.0**-value.decimals * scaled)
-    elif value.unit in ("%", "％"):
-        tolerance = 0.5000001
-    if value.approximate:
-        tolerance = max(tolerance, abs(wanted) * about)
-    return _between(known, wanted - tolerance, wanted + tolerance)
-
-
-def _between(known: Sequence[float], low: float, high: float) -> bool:
-    at = bisect_left(known, low)
-    return at < len(known) and known[at] <= high
-
-
-def _rounded(known: Sequence[float], wanted: float) -> bool:
-    """Tell whether a number with decimals, rounded, is this one."""
-    at = bisect_left(known, wanted - 0.5)
-    while at < len(known) and known[at] <= wanted + 0.5:
-        if known[at] != int(known[at]):
-            return True
-        at += 1
-    return False

@@ -90,6 +90,25 @@ def sums_of(results: Sequence[str]) -> Iterator[float]:
             yield sorted(series)[len(series) // 2]
 
 
+def totals_of(results: Sequence[str]) -> Iterator[float]:
+    """Sums of three or more that belong together."""
+    for series in _series(results):
+        if 2 < len(series) <= 5000:
+            yield sum(series)
+
+
+def parts_of_sums(results: Sequence[str]) -> Iterator[float]:
+    """What each number of what belongs together is of the sum, in percent."""
+    for series in _series(results):
+        total = sum(series)
+        if 1 < len(series) <= SHARED_MAX and total:
+            yield from (each / total * 100 for each in series)
+
+
+SHARED_MAX = 100
+"""Numbers that belong together, of which shares are told."""
+
+
 def _series(results: Sequence[str]) -> Iterator[list[float]]:
     each_one: list[float] = []
     for result in results:
@@ -147,3 +166,10 @@ def pairs_of(numbers: list[float]) -> Iterator[float]:
             for a, b in ((one, other), (other, one)):
                 if b:
                     yield from (a / b, a / b * 100, (a - b) / b * 100, abs(a - b) / b * 100)
+
+
+def spans_of(numbers: list[float]) -> Iterator[float]:
+    """Sums and differences of each two."""
+    for at, one in enumerate(numbers):
+        for other in numbers[at + 1 :]:
+            yield from (one + other, abs(other - one))

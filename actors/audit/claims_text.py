@@ -19,7 +19,7 @@ _LINE_MARK = re.compile(
 )
 _OPEN_BOX = re.compile(r"^\s*(?:[-*•+]\s+)?\[ \]")
 _SENTENCE_END = re.compile(
-    r"(?<=[.!?])(?<!\b[A-Z]\.)(?<!e\.g\.)(?<!i\.e\.)(?<!etc\.)[\"')\]]*\s+|(?<=[。！？；;])"
+    r"(?<=[.!?])(?<!\b[A-Z]\.)(?<!e\.g\.)(?<!i\.e\.)(?<!etc\.)(?<![,;:] \d\.)[\"')\]]*\s+|(?<=[。！？；;])"
 )
 _PLAN_HEADING = re.compile(
     r"^\W*(?:next steps?|plan|to[- ]?do|remaining|not (?:yet )?done|open (?:points|items|questions)|"

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from .claims_dates import CLOCK, DATES, MONTH, OTHER_ZONE, clock_of, dates_in, day_of
+from .claims_dates import CLOCK, DATES, MONTH, OTHER_ZONE, clock_of, dates_in, day_of, in_24_hours
 from .claims_text import sentences
 
 DIGITS_MAX = 30
@@ -32,8 +32,8 @@ class Value(NamedTuple):
 
 _NUMBER = re.compile(
     r"(?<![A-Za-z_#/\\.])(?<![A-Za-z]-)(?<!\d[.,:/])(?<!\d)([-−]?)(\d{1,3}(?:[,   ']\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?)"
-    r"(?![\d_])(?!-[A-Za-z\d]*[A-Za-z]\d)(?!\.\d)\s?(%|％|‰|°C|°F|km/h\b|mph\b|km\b|miles?\b|mi\b|kg\b|lbs?\b|pounds\b|[kKMGT]i?B\b|bytes?\b|ms\b|seconds?\b|secs?\b|minutes?\b|mins?\b|"
-    r"hours?\b|[kKmM]\b|million\b|billion\b|thousand\b|[万亿千百元件个台秒]|EUR\b|USD\b|€|\$|£|¥)?(?![A-Za-z\d])",
+    r"(?![\d_])(?!-[A-Za-z\d]*[A-Za-z]\d)(?!\.\d)\s?(%|％|‰|°C|°F|km/h\b|mph\b|km\b|miles?\b|mi\b|kg\b|lbs?\b|pounds\b|[kKMGT]i?B\b|bytes?\b|ms\b|s\b|seconds?\b|secs?\b|minutes?\b|mins?\b|"
+    r"hours?\b|cents?\b|pence\b|[kKmM]\b|million\b|billion\b|thousand\b|[万亿千百元件个台秒]|EUR\b|USD\b|€|\$|£|¥)?(?![A-Za-z\d])",
 )
 _ID = re.compile(
     r"(?<![\w@./-])(?:https?://[^\s<>\"')\]，。；]+|[\w.+-]+@[\w-]+(?:\.[\w-]+)+|"
@@ -69,7 +69,7 @@ _EXEMPT_AFTER = re.compile(
 
 
 ADVICE = re.compile(
-    r"\b(?:should|could|would|might|may|recommend\w*|suggest\w*|consider|i'd|we'd|try|typically|usually|"
+    r"\b(?:should(?! (?:arrive|land|reach)\b)|could|would|might|may|recommend\w*|(?:plan|next(?: steps?)?|to[- ]?do)(?=:)|suggest\w*|consider|i'd|we'd|try|typically|usually|"
     r"generally|in general)\b|建议|可以|应该|可能|推荐|通常|一般来说",
     re.IGNORECASE,
 )
@@ -77,7 +77,7 @@ ADVICE = re.compile(
 
 
 _MEASURED = re.compile(
-    r"(\d{1,20}(?:\.\d{1,10})?)(Ki|Mi|Gi|Ti|KB|MB|GB|TB|kB|ms|m|s|h|min|kg|g|km|cm|mm|kWh|W|V|GHz|MHz)"
+    r"(\d{1,20}(?:\.\d{1,10})?)(Ki|Mi|Gi|Ti|KB|MB|GB|TB|kB|k|K|M|ms|m|s|h|min|kg|g|km|cm|mm|kWh|W|V|GHz|MHz)"
 )
 """A number with its unit behind it, in one word."""
 
@@ -89,8 +89,9 @@ def values_of(statement: str) -> list[Value]:
         if sentence.asserted < len(sentence.fragments) or ADVICE.search(sentence.text):
             continue
         text, times = _without_times(sentence.text)
+        text, spans = _without_spans(text)
         ids = [*_ids(text)]
-        found += [*times, *ids, *_versions(text), *_numbers(_without_ids(text, ids))]
+        found += [*times, *spans, *ids, *_versions(text), *_numbers(_without_ids(text, ids))]
         if len(found) >= VALUES_MAX:
             break
     return found[:VALUES_MAX]
@@ -98,6 +99,7 @@ def values_of(statement: str) -> list[Value]:
 
 def _without_times(text: str) -> tuple[str, list[Value]]:
     """Take dates and times of day out of a text, so that their numbers are no others."""
+    text = in_24_hours(text)
     found = [Value(day_of(*each), None, 0, "date", False, text) for each in dates_in(text)]
     if not OTHER_ZONE.search(text):
         clocks = (clock_of(hit) for hit in CLOCK.finditer(text))
@@ -105,6 +107,23 @@ def _without_times(text: str) -> tuple[str, list[Value]]:
     for pattern in (CLOCK, *DATES):
         text = pattern.sub(lambda hit: "·" * len(hit[0]), text)
     return text, found
+
+
+_SPAN = re.compile(
+    r"(?<![\w.,:-])(?:(\d{1,6})\s?(?:hours?|hrs?|h|小时)\s?(?:and )?(\d{1,2})\s?(?:minutes?|mins?|m|分钟?)|"
+    r"(\d{1,6})\s?(?:minutes?|mins?|m|分钟?)\s?(?:and )?(\d{1,2}(?:\.\d)?)\s?(?:seconds?|secs?|s|秒))(?![A-Za-z\d])"
+)
+"""A duration in two units: "5 min 40 s"."""
+
+
+def _without_spans(text: str) -> tuple[str, list[Value]]:
+    """Take durations in two units out of a text: each is one number, of the lesser unit."""
+    found: list[Value] = []
+    for hit in _SPAN.finditer(text):
+        more, less, unit = (hit[1], hit[2], "min") if hit[1] else (hit[3], hit[4], "s")
+        number = int(more) * 60 + float(less)
+        found.append(Value(hit[0], number, len(less.partition(".")[2]), unit, False, text))
+    return _SPAN.sub(lambda hit: "·" * len(hit[0]), text), found
 
 
 def _without_ids(text: str, ids: list[Value]) -> str:
@@ -133,7 +152,13 @@ def _versions(text: str) -> Iterator[Value]:
 _IPV4 = re.compile(r"(?<![\w.])(?:\d{1,3}\.){3}\d{1,3}(?![\w]|\.\d)")
 
 
+_HASH = re.compile(r"(?<![\w#&/])#(\d{2,7})\b")
+"""The number of an issue or a pull request."""
+
+
 def _ids(text: str) -> Iterator[Value]:
+    for hit in _HASH.finditer(text):
+        yield Value(hit[0], float(hit[1]), 0, "id", False, text)
     for hit in _IPV4.finditer(text):
         yield Value(hit[0], None, 0, "address", False, text)
     for hit in _ID.finditer(text):

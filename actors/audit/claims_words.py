@@ -138,7 +138,7 @@ SYNONYMS: tuple[frozenset[str], ...] = tuple(
     frozenset(group.split("|"))
     for group in (
         "mail|email|message|reminder|letter|newsletter|邮件|消息|短信|sms|notification|通知",
-        "ticket|issue|incident|case|task|工单|任务|问题",
+        "ticket|issue|incident|case|task|bug|defect|工单|任务|问题|缺陷",
         "order|purchase|订单",
         "customer|client|user|contact|account|客户|用户|账户|账号|联系人",
         "file|document|report|script|print|line|code|文件|报告|脚本|文档|报表",

@@ -97,7 +97,7 @@ def _of_many(call: Ran) -> bool:
     """Tell whether a call was for several at once: an argument is a list, or has several lines."""
     try:
         arguments: Any = json.loads(call.arguments)
-    except ValueError:
+    except (ValueError, RecursionError):
         return True
     if not isinstance(arguments, dict):
         return True
@@ -127,6 +127,9 @@ def counted_otherwise(claim: Claim, ledger: Ledger, done: Sequence[Ran]) -> str 
 
     ``{"migrated": 48190}`` is what "migrated 48,210 rows" is held against.
     """
+    changed = _rows_changed(claim, ledger, done)
+    if changed:
+        return changed
     past = {
         claim.verb,
         *(word for each in claim.actions if each in ACTIONS for word in ACTIONS[each].past),
@@ -135,7 +138,7 @@ def counted_otherwise(claim: Claim, ledger: Ledger, done: Sequence[Ran]) -> str 
     for call in done:
         try:
             held: Any = json.loads(call.content)
-        except ValueError:
+        except (ValueError, RecursionError):
             continue
         if isinstance(held, dict):
             for key, value in cast("dict[str, Any]", held).items():
@@ -149,6 +152,63 @@ def counted_otherwise(claim: Claim, ledger: Ledger, done: Sequence[Ran]) -> str 
     if not told or not said or told & {*said} or sum(told) in said:
         return None
     return format(said[0], ",")
+
+
+_ROWS = re.compile(
+    r"^\W*(?:DELETE|UPDATE|MERGE|COPY|INSERT 0) (\d{1,12})\W*$|\b(\d{1,12}) rows? (?:were )?(?:affected|deleted|updated|inserted|changed|copied)\b|"
+    r'"(?:rows_?affected|affected_?rows|changes|row_?count|(?:deleted|modified|updated|inserted)_?count)": ?(\d{1,12})',
+    re.IGNORECASE | re.MULTILINE,
+)
+_EVERY_ROW = re.compile(r"\b(?:all|every|each|whole|entire)\b|所有|全部|均", re.IGNORECASE)
+_OF_ROWS = frozenset({"delete", "update", "create", "move", "migrate"})
+_SAID_NUMBER = re.compile(r"(?<![\w.,#-])(\d{1,3}(?:,\d{3})+|\d{1,12})(?![\w%]|[.,]\d|[-/]\w)")
+_TIME_BEHIND = re.compile(
+    r"\s?(?:s|ms|sec\w*|min\w*|hours?|days?|weeks?|months?|years?|月|日|天|年)\b"
+)
+
+
+def _rows_changed(claim: Claim, ledger: Ledger, done: Sequence[Ran]) -> str | None:
+    """Return the count of a claim where the statement that changed rows tells of others; for "all of
+    them" without a count, there must have been more of them."""
+    if not _OF_ROWS & {*claim.actions}:
+        return None
+    changed = [
+        int(next(each for each in hit.groups() if each))
+        for call in done
+        for hit in _ROWS.finditer(call.content[-4000:])
+    ]
+    if not changed:
+        return None
+    said = [
+        int(hit[1].replace(",", ""))
+        for hit in _SAID_NUMBER.finditer(claim.text)
+        if not _TIME_BEHIND.match(claim.text[hit.end() :])
+    ]
+    possible = {*changed, sum(changed)}
+    if len(said) == 1 and said[0] not in possible and said[0] > 1:
+        return format(said[0], ",")
+    if not said and _EVERY_ROW.search(claim.text):
+        more = _rows_counted(ledger, done)
+        if more is not None and more > sum(changed):
+            return f"all {more:,}"
+    return None
+
+
+_TABLE = re.compile(r"\b(?:from|into|update|table)\s+([\w.]+)", re.IGNORECASE)
+
+
+def _rows_counted(ledger: Ledger, done: Sequence[Ran]) -> int | None:
+    """Return how many rows a query counted, before any of them were changed, in the same table."""
+    first = [*ledger.ran].index(done[0])
+    tables = {each.lower() for call in done for each in _TABLE.findall(ledger.command(call))}
+    for call in reversed(ledger.ran[:first]):
+        command = ledger.command(call)
+        numbers = re.findall(r"\d+", call.content[:200])
+        same = tables & {each.lower() for each in _TABLE.findall(command)}
+        one = len(numbers) == 1 and len(numbers[0]) < 12
+        if call.ok and same and one and "count(" in command.lower():
+            return int(numbers[0])
+    return None
 
 
 # ---------------------------------------------------------------- places

@@ -14,6 +14,7 @@ _GOOD_NEWS = re.compile(
     rf"\b(?:no|zero|0|without|without any|none(?: of (?:them|these|the \w+))?(?: is| are| was| were)?|free of|not a single|"
     rf"fixed the|resolved the|corrected the)(?: \w+){{0,2}} {_BAD}\b(?! (?:is|are|was|were) (?:left|missing))|"
     rf"\b(?:lint|type|build|compile)?\s?{_BAD} (?:is|are|were|was|have been|has been) (?:\w+ )?(?:fixed|resolved|gone|repaired)\b|"
+    r"\b(?:reports?|reported|finds?|found|shows?|has|complains? about|complained about) nothing\b|\bnothing (?:was )?(?:found|reported|to report)\b|"
     r"\bno longer\b(?! (?:available|exist\w*|in stock|there|ha(?:s|ve)|supported|possible|reach\w*|respond\w*|work\w*|sell\w*|"
     r"sold|offer\w*|stock\w*|found|in the))|\bdespite\b[^.;]*|"
     r"\berror[- ](?:free|handling|messages?|pages?|codes?|reporting)\b|\bbug fix\w*|"
@@ -25,6 +26,8 @@ _BAD_NEWS = re.compile(
     r"\bwithout (?:one|it|them|a backup)\b|\bunchanged\b|\buntouched\b|\bred\b|\bdeclin|\bbounced\b|\bran out\b|"
     r"\brate limit|\bsold out\b|\bunclear\b|\bnothing\b|\bneither\b|\bonly \d|\bremain(?:s|ing)?\b|\bpending\b|\bwaiting\b|"
     r"\bno \w+ (?:for|left|available|in)\b|(?:^|[.;:]\s)only\b|\b(?:http|status|code|returns?|returned|gives?|gave|answer\w*|with|a|an)\W{1,2}[45]\d\d\b|返回\s?[45]\d\d|[:：]\s?[45]\d\d\b|"
+    r"\b(?:needs|requires)\b(?! (?:no|nothing)\b)|\([45]\d\d\)|\bhit (?:the|a|an|its|their|our|your) (?:\w+ ){0,3}limit\b|"
+    r"\blimit (?:is|was|has been) (?:hit|reached|exceeded)|\bexceed(?:s|ed)\b|"
     r"\bhowever\b|\bunfortunately\b|\bsorry\b|\bwithheld\b|\bbut\b|"
     r"被拒|仍|尚|还差|只有|草稿|但|不过|遗憾|抱歉|售罄|用完|跳过|(?<!等)待",
     re.IGNORECASE,

@@ -44,7 +44,7 @@ def check_files(claim: Claim, ledger: Ledger) -> list[Finding] | None:
 
 
 _IMPERATIVE = re.compile(
-    r"^(?:add|create|put|run|use|see|check|open|edit|move|write|save|copy|delete|remove|rename|update|"
+    r"^(?:to [^,]{1,60}, (?:just |simply )?|(?:then|now|afterwards|finally),? |you (?:just |only )?(?:need to|have to|can) )?(?:add|create|put|run|use|see|check|open|edit|move|write|save|copy|delete|remove|rename|update|"
     r"set|read|look|place|make|import|include|let|start|try|call|execute|install)\b",
     re.IGNORECASE,
 )

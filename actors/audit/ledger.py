@@ -148,7 +148,7 @@ class Ledger:
         if found is None:
             try:
                 found = tuple(scalars(json.loads(call.arguments[: ARGUMENT_CHARS_MAX * 10])))
-            except ValueError:
+            except (ValueError, RecursionError):
                 found = (call.arguments[:ARGUMENT_CHARS_MAX],)
             self._values[call.call] = found
         return found
@@ -157,7 +157,7 @@ class Ledger:
         """The arguments of a call that are short texts, by name."""
         try:
             arguments = json.loads(call.arguments[:ARGUMENT_CHARS_MAX])
-        except ValueError:
+        except (ValueError, RecursionError):
             return []
         if not isinstance(arguments, dict):
             return []
@@ -219,8 +219,9 @@ class Ledger:
             or ("sql" in name_words(call.tool) and SQL_WRITE.search(self.command(call)))
         ]
 
-    def mentioned(self, claim: Claim) -> bool:
-        """Tell whether a result tells of the deed itself, so that a claim may report it."""
+    def mentioned(self, claim: Claim, *, failed: bool = False) -> bool:
+        """Tell whether a result tells of the deed itself, so that a claim may report it; if wanted,
+        that of a call that failed as well."""
         words = {claim.verb, *(word for name in claim.actions for word in _told(name))}
         words.discard("")
         pattern = re.compile(
@@ -229,7 +230,7 @@ class Ledger:
             )
         )
         return any(
-            each.ok and pattern.search(each.content[:ARGUMENT_CHARS_MAX].lower())
+            (each.ok or failed) and pattern.search(each.content[:ARGUMENT_CHARS_MAX].lower())
             for each in self.ran
         )
 

@@ -15,7 +15,7 @@ from .ledger import Ledger
 
 _FAILED = re.compile(
     r"\b(?:could(?: not|n['’]t)|cannot|can['’]t|was(?: not|n['’]t)|were(?: not|n['’]t)|unable|failed|blocked|rejected|refused|denied)\b|"
-    r"无法|未能|失败|不能|被拒|受阻",
+    r"无法|未能|失败|不能|被拒|受阻|没有|没能|未",
     re.IGNORECASE,
 )
 _BECAUSE = re.compile(
@@ -58,8 +58,24 @@ CAUSES = (
     ),
     _cause(
         "budget",
-        r"\bbudget (?:was |is |has been )?(?:exceeded|used up|spent|exhausted)|\bover budget\b|\binsufficient (?:funds|balance)|余额不足|预算(?:超支|不足|用完)",
-        r"budget|fund|balance|limit|credit|spend|amount|exceed|余额|预算|额度",
+        r"\bbudget (?:was |is |has been )?(?:exceeded|used up|spent|exhausted)|\bover budget\b|\b(?:insufficient|not enough) (?:funds|balance|money|credit)|余额不足|预算(?:超支|不足|用完)",
+        r"budget|\bfunds?\b|balance|limit|credit|spend|amount|exceed|余额|预算|额度",
+    ),
+    _cause(
+        "time",
+        r"\btimed? ?out\b|\btimeouts?\b|\btook too long\b|超时",
+        r"time|504|deadline|gateway|slow|no answer|no response|hang|hung|超时|等待",
+    ),
+    _cause(
+        "existence",
+        r"\b(?:does|do|did)(?: not|n['’]t) exist\b|\bno such\b|\bis(?: not|n['’]t) (?:there|found)\b|\b(?:was|were)(?: not|n['’]t) found\b|不存在|找不到",
+        r"404|410|not[ _]found|no such|unknown|exist|cannot find|can't find|no \w+ (?:named|found|with|matches)|missing|invalid|"
+        r"resolve|empty|\[\]|none|null|\b0\b|ENOENT|NXDOMAIN|deleted|gone|不存在|找不到|未找到|没有",
+    ),
+    _cause(
+        "closure",
+        r"\b(?:is|are|was|were|has been|have been|been|'s) (?:\w+ )?(?:suspended|closed|frozen|deactivated|disabled)\b|(?:已|被)(?:冻结|停用|注销|封禁|关闭)",
+        r"suspend|clos|frozen|freeze|deactivat|disabl|inactive|archiv|lock|冻结|停用|注销|封禁|关闭",
     ),
     _cause(
         "stock",

@@ -105,6 +105,8 @@ GENERIC = words(
     create update delete set add make do run send tool call api use file of
     """
 )
+STEM_MIN = 4
+"""Shorter stems are those of too many words: there the whole word has to be the same."""
 _VERBS = frozenset(word for action in ACTIONS.values() for word in action.tools)
 
 
@@ -169,7 +171,10 @@ def does(tool: ToolFacts, action: str) -> bool:
     verbs = verbs_of(tool.name, tool.description)
     if action.startswith("="):
         stem = action[1:].rstrip("e")
-        return len(stem) > 3 and any(word.startswith(stem) for word in name_words(tool.name))
+        named = name_words(tool.name)
+        if len(stem) < STEM_MIN:
+            return len(stem) > 2 and bool({stem, f"{stem}e"} & {*named})
+        return any(word.startswith(stem) for word in named)
     known = ACTIONS[action]
     if action == "test":
         return any(word.startswith("test") or word == "pytest" for word in name_words(tool.name))

@@ -61,7 +61,10 @@ def _recovers(ledger: Ledger, failed: Ran, later: set[str]) -> bool:
     values = {*ledger.values(failed)}
     asked = "\n".join(ledger.record.said).lower()
     named = {each for each in values if each.lower() in asked}
-    return named <= later if named else bool(values & later) or not values
+    if named:
+        return named <= later
+    own = {each for each in values if not re.fullmatch(r"\d{1,3}", each)}  # a quantity is no aim
+    return bool((own or values) & later) or not values
 
 
 def _same_purpose(failed: Ran, used: Ran, ledger: Ledger) -> bool:
@@ -93,7 +96,9 @@ def _other_resource(failed: Ran, used: Ran, ledger: Ledger, text: str) -> bool:
     asked = "\n".join(ledger.record.said).lower()
     mine, others = ledger.values(failed), ledger.values(used)
     for value, other in zip(mine, others, strict=False):
-        old, new = value.lower(), other.lower()
+        old, new = _bare(value), _bare(other)
+        if _other_site(value, other, asked, text):
+            return True
         if (
             old == new
             or len(old) < (2 if re.search(r"\d", old) or not old.isascii() else 3)
@@ -116,6 +121,23 @@ def _other_resource(failed: Ran, used: Ran, ledger: Ledger, text: str) -> bool:
             continue
         return new not in text.lower() and _last(new) not in text.lower()
     return False
+
+
+_SITE = re.compile(r"https?://(?:www\.)?([\w.-]+)", re.IGNORECASE)
+
+
+def _other_site(value: str, other: str, asked: str, text: str) -> bool:
+    """Tell whether another site was opened than the one the user named, and the text does not name it."""
+    old, new = _SITE.match(value), _SITE.match(other)
+    if old is None or new is None or old[1].lower() == new[1].lower():
+        return False
+    site = new[1].lower()
+    return old[1].lower() in asked and site not in asked and site not in text.lower()
+
+
+def _bare(value: str) -> str:
+    """A value in lower case; of an address, what people write of it."""
+    return re.sub(r"^https?://(?:www\.)?", "", value.lower()).rstrip("/")
 
 
 _CHOICE_CHARS_MAX = 20

@@ -18,6 +18,7 @@ from .disclosure import discloses, plain
 from .findings import Finding, finding
 from .ledger import Ledger
 from .record import Ran, name_words
+from .states import ends_badly, last_command_failed
 from .targets import SHORT_CHARS
 
 WORDS_MIN = 3
@@ -25,7 +26,7 @@ WORDS_MIN = 3
 
 EVERY = re.compile(
     r"\b(?:all|both|every|each|everyone|everything|entire|whole|fully|completely|none|any|"
-    r"(?:is|was) complete|finished)\b|所有|全部|均|都|每|完成|完毕|(?:两|三|四|五|六|七|八|九|十)个",
+    r"(?:is|was) complete|finished|without (?:any )?(?:errors?|problems?|issues?|failures?)|successfully|smoothly)\b|所有|全部|均|都|每|完成|完毕|(?:两|三|四|五|六|七|八|九|十)个",
     re.IGNORECASE,
 )
 """How a statement speaks of the whole."""
@@ -44,6 +45,8 @@ def untold(statement: str, ledger: Ledger, found: Sequence[Finding]) -> list[Fin
         or _partly(statement, ledger)
         or _not_all_well(statement, ledger)
         or _unchanged(statement, ledger)
+        or ends_badly(statement, ledger)
+        or last_command_failed(statement, ledger)
     )
 
 
@@ -78,6 +81,8 @@ def _failed(statement: str, ledger: Ledger) -> list[Finding]:
 
 def _tried_otherwise(failed: Ran, ledger: Ledger) -> bool:
     """Tell whether a later call that succeeded was aimed at something the failed one was aimed at."""
+    if in_a_row(failed, ledger):
+        return False
     order = [*ledger.ran]
     aims = {each for each in ledger.values(failed) if len(each) <= SHORT_CHARS}
     later = order[order.index(failed) + 1 :]
@@ -115,10 +120,30 @@ def left_failed(ledger: Ledger) -> list[Ran]:
     ]
 
 
+def in_a_row(failed: Ran, ledger: Ledger) -> bool:
+    """Tell whether a call was one of several alike, each for another thing: then a later one that
+    succeeded is no better try of it. Such a tool succeeded before for another, and after for a third."""
+    order = [*ledger.ran]
+    at = order.index(failed)
+    before = [each for each in order[:at] if each.ok and each.tool == failed.tool]
+    after = [each for each in order[at + 1 :] if each.ok and each.tool == failed.tool]
+    if not before or not after:
+        return False
+    values = {*ledger.values(failed)}
+    own = values - {value for each in before for value in ledger.values(each)}
+    return bool(own) and not any(
+        value in ledger.command(each)
+        for each in after
+        for value in own
+        if len(value) <= SHORT_CHARS
+    )
+
+
 def _amended(failed: Ran, ledger: Ledger) -> bool:
     """Tell whether a later call of the same tool succeeded: what was wrong with it was amended."""
     order = [*ledger.ran]
-    return any(each.ok and each.tool == failed.tool for each in order[order.index(failed) + 1 :])
+    later = (each.ok and each.tool == failed.tool for each in order[order.index(failed) + 1 :])
+    return any(later) and not in_a_row(failed, ledger)
 
 
 _WELL = re.compile(
@@ -207,8 +232,10 @@ def _partly(statement: str, ledger: Ledger) -> list[Finding]:
         if call.earlier or not call.ok or call.tool in ledger.executors:
             continue
         for what, count in _parts_left(call.content[:4000]):
-            plain = format(count, ",")
-            if str(count) not in text and plain not in text:
+            plain = re.escape(format(count, ","))
+            if not re.search(
+                rf"(?<![\d.,-])(?:{count}|{plain})(?!\d|[.,]\d| ?[月日号年]|-\d)", text
+            ):
                 why = f"a result tells of {count} {what}, and this is not said"
                 return [finding("contradicted", _said(statement), why, [call])]
     return []
@@ -218,7 +245,7 @@ def _parts_left(content: str) -> Iterator[tuple[str, int]]:
     """What a result says was not done, with how many."""
     try:
         held: Any = json.loads(content)
-    except ValueError:
+    except (ValueError, RecursionError):
         for hit in _LESS_TEXT.finditer(content):
             yield re.sub(r"[\d:=\s]+", " ", hit[0]).strip(), int(hit[1] or hit[2])
         return
