@@ -30,6 +30,7 @@ NAMED_MAX = 20
 DIGITS_MAX = 18
 """Of a message's number; no journal has as many."""
 
+_CLASSES: dict[str, ErrorClass] = {str(each): each for each in ErrorClass}
 _EXECUTED: dict[str, MayHaveExecuted] = {"no": "no", "maybe": "maybe", "yes": "yes"}
 
 
@@ -137,13 +138,13 @@ def met_in(session_id: str, entries: Sequence[JournalEntry]) -> list[Met]:
 
 def _untold(entry: Resulted) -> bool:
     """Tell whether a failure is only in the result: the body never ran, its arguments do not match."""
-    classes = {str(each) for each in ErrorClass}
-    return entry.error_class in classes and entry.state in ("failed", "refused")
+    return entry.error_class in _CLASSES and entry.state in ("failed", "refused")
 
 
 def _of_retried(state: SessionState, entry: Retried, keyed: dict[str, bool]) -> Met:
     tool = "" if entry.index < 0 else _tool(state, entry.n, entry.index)
-    error_class = ErrorClass(entry.error_class)
+    # One that a newer version knows is explained as what it is here: unknown.
+    error_class = _CLASSES.get(entry.error_class, ErrorClass.UNKNOWN)
     executed = _EXECUTED.get(entry.executed)
     if executed is None:
         passes = error_class in WEATHER and error_class is not ErrorClass.IN_DOUBT_TIMEOUT

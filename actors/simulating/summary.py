@@ -180,7 +180,7 @@ def replayed(known: Learned) -> list[str]:
     """Say what is taken from the record as it is, a line each."""
     lines = [
         (
-            f"{len(known.traces)} sessions: when each began, its calls in order, side by side where they were, "
+            f"{_count(len(known.traces), 'session')}: when each began, its calls in order, side by side where they were, "
             "how long each took that was not hindered, its tokens and its own limits"
         ),
         "errors that no waiting mends, at the calls that met them",

@@ -15,14 +15,15 @@ from store_faults import damage
 from ukemi import Agent, InvalidArgument, Policy, RetryPolicy, Runtime, TransientError, tool
 from ukemi.actors.tooling.tools import AnyTool
 from ukemi.cli.errors import NotDone
-from ukemi.cli.explain_recorded import step_of
+from ukemi.cli.explain_recorded import met_in, step_of
 from ukemi.cli.simulate import SimulateRequest, learn
 from ukemi.cli.sweeping import sweep_of
 from ukemi.models import ScriptedModel, call
 from ukemi.models.scripted import Reply
 from ukemi.stores.base import HeadQuery
+from ukemi.stores.records import Opened, Retried
 from ukemi.stores.sqlite import SqliteStore
-from ukemi.supervisor.errors import UsageError
+from ukemi.supervisor.errors import ErrorClass, UsageError
 
 Ukemi = Callable[..., Any]
 
@@ -448,3 +449,11 @@ def test_a_step_with_too_many_digits_is_refused() -> None:
 def test_a_name_that_is_too_long_is_told(ukemi: Ukemi, words: tuple[str, ...]) -> None:
     ran = ukemi(*words)
     assert ran.status == 2 and "File name too long" in ran.err and "Traceback" not in ran.err
+
+
+def test_a_class_of_a_newer_version_is_explained_as_unknown() -> None:
+    failed = Retried(
+        n=2, index=-1, number=1, error_class="from_later", wait_s=0.0, elapsed_s=0.1, message="?"
+    )
+    (met,) = met_in("s", [Opened("a", 1), failed])
+    assert met.failure.error_class is ErrorClass.UNKNOWN
