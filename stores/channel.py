@@ -78,7 +78,9 @@ class Channel(aiosqlite.Connection):
         while self._shared and (not answers or time.monotonic() < until):
             job, future = self._shared.popleft()
             try:
-                answers.append((future, job(self._conn), None))
+                if self._connection is None:  # closed between the question and its turn
+                    raise _closed()
+                answers.append((future, job(self._connection), None))
             except BaseException as error:  # noqa: BLE001 - told to whoever asked
                 answers.append((future, None, error))
         return answers

@@ -19,7 +19,8 @@ ROOT = Path(__file__).resolve().parent.parent
 EXAMPLES = ROOT / "examples"
 SERVICE = EXAMPLES / "service.py"
 ALONE = sorted(set(EXAMPLES.glob("*.py")) - {SERVICE})
-TIMEOUT_S = 60.0
+TIMEOUT_S = 240.0
+"""A guard against hanging, no bound: a drill is some two hundred runs."""
 
 Event = dict[str, Any]
 
