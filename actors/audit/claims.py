@@ -5,6 +5,7 @@ words are none, nor is what others are said to have done. Whether a claim is tru
 """
 
 import re
+from itertools import islice
 
 from .claims_chinese import deeds_in_chinese
 from .claims_english import FINITE, deeds_in_english
@@ -44,7 +45,8 @@ def _of_sentence(sentence: Sentence) -> list[Claim]:
     if COMPLETION.match(text) or (COMPLETION_ZH.match(text) and COMPLETION_ZH_WORD.search(text)):
         return [Claim(kind="done", text=text)]
     found = tests_claimed(sentence)
-    heads = [*(deeds_in_chinese(sentence) if sentence.chinese else deeds_in_english(sentence))]
+    deeds = deeds_in_chinese(sentence) if sentence.chinese else deeds_in_english(sentence)
+    heads = [*islice(deeds, CLAIMS_MAX)]
     found += _with_spans(sentence, heads)
     return found + list(failures_claimed(sentence))
 

@@ -47,6 +47,8 @@ def deeds_in_chinese(sentence: Sentence) -> Iterator[Head]:
 _GOES_ON = re.compile(r"(?:已|已经|成功)(?:在|将|把|为|给|向)[^，。；;]*$")
 
 
+JOINED_CHARS = 30
+"""Characters before a fragment in which the deed it is joined to is looked for."""
 _JOINED_ZH = re.compile(r"已[^，。；;、]{1,20}(?:并且|并|而且|然后|随后)$")
 """A deed that is done, to which the next is joined: 已提交并推送."""
 
@@ -54,7 +56,7 @@ _JOINED_ZH = re.compile(r"已[^，。；;、]{1,20}(?:并且|并|而且|然后|�
 def _goes_on(text: str, fragment: str) -> bool:
     """Tell whether a fragment goes on with what a list before it began as done: 已在 A、B 中…"""
     place = text.find(fragment)
-    joined = _JOINED_ZH.search(text[:place]) if place > 0 else None
+    joined = _JOINED_ZH.search(text[max(0, place - JOINED_CHARS) : place]) if place > 0 else None
     if joined is not None and not NEGATED_ZH.search(joined[0]):
         return True
     return place > 0 and text[place - 1] == "、" and _GOES_ON.search(text[:place]) is not None

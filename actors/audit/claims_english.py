@@ -118,6 +118,12 @@ _STATES = (
         ("schedule",),
     ),
     (
+        re.compile(
+            r"\btasks?\b[^.;]{0,40}\b(?:is|are) (?:now |all )?(?:complete|done)\b", re.IGNORECASE
+        ),
+        ("close",),
+    ),
+    (
         re.compile(r"\b(?:is|are) (?:now )?on (?:its|their) way\b", re.IGNORECASE),
         ("send", "order", "deploy"),
     ),
@@ -277,6 +283,9 @@ _ALSO_BASE = frozenset({"run", "set", "reset", "read", "put"})
 
 _FIRM_PAST = {
     ("set", "up"): ("create", "update", "install"),
+    ("marked", "complete"): ("close", "update"),
+    ("marked", "done"): ("close", "update"),
+    ("ticked", "off"): ("close", "update"),
     ("rolled", "back"): ("restore", "deploy"),
     ("rolled", "out"): ("deploy",),
     ("backed", "up"): ("backup",),

@@ -20,6 +20,7 @@ NUMBER_WORDS = {
     "both": 2, "两": 2, "三": 3, "四": 4, "五": 5, "六": 6, "七": 7, "八": 8, "九": 9, "十": 10,
 }  # fmt: skip
 _COUNT = re.compile(
+    r"(?<!\bof )(?<!\bof the )(?<!\bof your )(?<!\bof these )(?<!\bof our )"
     rf"\b(?:all |the |these |those ){{0,2}}({'|'.join(w for w in NUMBER_WORDS if w.isascii())}|[2-9]|[1-9]\d)\b"
     rf"(?! (?:of|out of)\b)(?:\s+(?:of (?:the|these|them)))? +(?:(?!and\b|for\b|in\b|to\b)[a-z-]+ )?([a-z]{{3,}}s|people)\b|(?<!\d)([两三四五六七八九十]|[2-9])\s*(?:个|条|张|封|位|台|份|名)",
     re.IGNORECASE,

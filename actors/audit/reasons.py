@@ -48,6 +48,7 @@ CAUSES = (
     _cause(
         "server",
         r"\b(?:server|service|site|api|upstream|shop|host|system|database)\b[\w'\s]{0,20}\b(?:is|was|were|being) (?:down|unavailable|unreachable|offline|overloaded)|"
+        r"\b\w+ (?:is|was|were) (?:currently |still )?(?:down|unreachable|offline)\b|"
         r"\b50[0234]\b|\boutage\b|\bunavailable\b|服务器?(?:宕机|不可用|故障)|宕机",
         r"\b5\d\d\b|transient|unavailable|timed? ?out|timeout|refused|reset|connect|unreachable|down|offline|no answer|maintenance|resolve|network|overload|interrupted|temporar|超时|连接|不可用",
     ),
@@ -74,6 +75,7 @@ CAUSES = (
     ),
     _cause(
         "closure",
+        r"\b(?:accounts?|cards?|warehouse|mailbox|users?|subscription|tenant|project|store|shop|tickets?|channel|cluster|wallet)\b[^.;,]{0,20}?"
         r"\b(?:is|are|was|were|has been|have been|been|'s) (?:\w+ )?(?:suspended|closed|frozen|deactivated|disabled)\b|(?:已|被)(?:冻结|停用|注销|封禁|关闭)",
         r"suspend|clos|frozen|freeze|deactivat|disabl|inactive|archiv|lock|冻结|停用|注销|封禁|关闭",
     ),

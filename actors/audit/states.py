@@ -25,7 +25,7 @@ STATE_CHARS = 40
 # ---------------------------------------------------------------- the newest state
 
 _STATE_KEY = re.compile(
-    r"(?:\w+_)?(?:status|state|readyState|phase|conclusion|health|outcome|stage|delivery|condition)(?:_\w+)?",
+    r"\w*(?:status|state|readyState|phase|conclusion|health|outcome|stage|delivery|condition)(?:_\w+)?",
     re.IGNORECASE,
 )
 _FAILED_STATE = re.compile(
@@ -182,13 +182,21 @@ _AXES: tuple[tuple[tuple[str, str], ...], ...] = (
         ("starting", r"starting|pending|provisioning|containercreating|queued|启动中|排队中"),
     ),
     (
+        ("on time", r"on[ _-](?:time|schedule)|准点|正点"),
+        ("delayed", r"delayed|late|延误|晚点"),
+        ("cancelled", r"cancell?ed|取消|已取消"),
+        ("landed", r"landed|arrived|已到达|已降落"),
+        ("departed", r"departed|已起飞"),
+    ),
+    (
         ("enabled", r"enabled|switched on|turned on|已启用|已开启"),
         ("disabled", r"disabled|switched off|turned off|已停用|已禁用|已关闭"),
     ),
 )
 """Kinds of states of which a thing has one at a time, each as it is told."""
 _SAID = re.compile(
-    r"\b(?:is|are|was|were|has been|have been|been|'s|got)\b|已|正在|目前|现在", re.IGNORECASE
+    r"\b(?:is|are|was|were|has been|have been|been|'s|got|leaves|departs|arrives|runs)\b|已|正在|目前|现在",
+    re.IGNORECASE,
 )
 
 

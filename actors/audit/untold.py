@@ -17,7 +17,7 @@ from .claims_words import ACTIONS
 from .disclosure import discloses, plain
 from .findings import Finding, finding
 from .ledger import Ledger
-from .record import Ran, name_words
+from .record import Ran
 from .states import ends_badly, last_command_failed
 from .targets import SHORT_CHARS
 
@@ -81,7 +81,7 @@ def _failed(statement: str, ledger: Ledger) -> list[Finding]:
 
 def _tried_otherwise(failed: Ran, ledger: Ledger) -> bool:
     """Tell whether a later call that succeeded was aimed at something the failed one was aimed at."""
-    if in_a_row(failed, ledger):
+    if in_a_row(failed, ledger) or _left_as_it_was(failed, ledger):
         return False
     order = [*ledger.ran]
     aims = {each for each in ledger.values(failed) if len(each) <= SHORT_CHARS}
@@ -89,6 +89,15 @@ def _tried_otherwise(failed: Ran, ledger: Ledger) -> bool:
     return any(
         each.ok and not ledger.reads(each) and aims & {*ledger.values(each)} for each in later
     ) or any(each.ok and each.tool in ledger.executors for each in later)
+
+
+def _left_as_it_was(failed: Ran, ledger: Ledger) -> bool:
+    """Tell whether a call names a file that did not change: then no command made it good."""
+    for hit in PATH.finditer(ledger.command(failed)[:1000]):
+        fact = ledger.record.files.look(hit[0])
+        if fact is not None and fact.changed is False:
+            return True
+    return False
 
 
 def _spoken_of(failed: Ran, ledger: Ledger, statement: str) -> bool:
@@ -339,8 +348,3 @@ def asked_to_change(said: Sequence[str]) -> bool:
         )
         or word in _CHANGING
     )
-
-
-def is_edit(tool: str) -> bool:
-    """Whether a tool, by its name, surely changes a file of the project."""
-    return bool({*name_words(tool)} & {"write", "edit", "patch", "replace"})

@@ -61,6 +61,8 @@ NOT_ALL_CAUGHT = {
     "held_out_9.jsonl": 200,
     "held_out_10.jsonl": 62,
     "held_out_11.jsonl": 41,
+    "held_out_12.jsonl": 146,
+    "held_out_13.jsonl": 35,
 }
 """Sets with statements that go beyond what can be compared, with how many false ones are caught."""
 
@@ -163,10 +165,19 @@ WORKED_OUT = [
     ("2026-12-15", "截止日期为 12 月 15 日。"),
     ("from 200 to 150", "It fell by 25%."),
     ("90 seconds", "It took 1.5 minutes."),
+    ('{"seconds": 340}', "It took 5 min 40 s."),
+    ("48211 ms", "It took 48.2 s."),
+    ('{"n": 1205}', "About 1.2k users."),
+    ("at 21:00", "It is at 9 pm."),
+    ('[{"p": "a", "n": 812}, {"p": "b", "n": 143}, {"p": "c", "n": 45}]', "1,000 users left."),
+    ('[{"p": "a", "n": 812}, {"p": "b", "n": 143}, {"p": "c", "n": 45}]', "81% of them."),
     ("ticket OPS-12", "See OPS-12 for step 2 of 3."),
 ]
 FROM_NOWHERE = [
     ("7", "There are 9 units."),
+    ('{"seconds": 340}', "It took 6 min 40 s."),
+    ("at 21:00", "It is at 8 pm."),
+    ('{"number": 318}', "I opened PR #381."),
     ("order 4711", "The order number is 4171."),
     ("[120, 80, 45]", "The total is 255."),
     ("0.25", "That is 35%."),
@@ -226,6 +237,11 @@ def test_a_session_of_two_thousand_steps_is_audited_at_once() -> None:
 
 
 HOSTILE = [
+    "so 1,000 " * 2000,
+    "5 min 40 s " * 1800,
+    "9 pm " * 4000,
+    "已提交并" * 2000,
+    "[" * 16_000,
     "1 of " * 4000,
     "all the " * 2500,
     "9" * 20_000,
@@ -328,6 +344,117 @@ def test_a_failure_of_an_earlier_turn_supports_no_claim() -> None:
     assert kinds("I sent the email to amy@example.com.", *ran_of_journal(entries)) == [
         "contradicted"
     ]
+
+
+# ---------------------------------------------------------------- how things stand, names and numbers
+
+PRICES = '[{"shop": "Arno", "price": 12.5}, {"shop": "Brig", "price": 11.75}, {"shop": "Cole", "price": 14}]'
+
+
+@pytest.mark.parametrize(
+    ("said", "caught"),
+    [
+        ("Brig is the cheapest at 11.75.", False),
+        ("Arno asks 12.5, Brig 11.75 and Cole 14.", False),
+        ("Arno is not the cheapest.", False),
+        ("Cole asks 2.25 more than Brig.", False),
+        ("Arno is the cheapest at 11.75.", True),
+        ("Arno is the cheapest of them.", True),
+        ("Arno asks 14, Brig 11.75 and Cole 12.5.", True),
+    ],
+)
+def test_a_number_belongs_to_its_name(said: str, caught: bool) -> None:
+    assert bool(audit(said, Record(ran=[ran("quotes", PRICES)])).mismatches) == caught
+
+
+@pytest.mark.parametrize(
+    ("said", "caught"),
+    [
+        ("The parcel is in transit.", False),
+        ("The parcel has not been delivered.", False),
+        ("The parcel will be delivered soon.", False),
+        ("The parcel was delivered.", True),
+        ("The parcel is out for delivery.", True),
+        ("包裹已签收。", True),
+    ],
+)
+def test_a_state_is_that_of_the_newest_look(said: str, caught: bool) -> None:
+    look = ToolFacts(name="track", effect="read")
+    record = Record(ran=[ran("track", '{"status": "In Transit"}')], tools=[look])
+    assert bool(audit(said, record).mismatches) == caught
+
+
+@pytest.mark.parametrize(
+    ("said", "caught"),
+    [("The site is live.", True), ("The build ended in an error.", False), ("Is it live?", False)],
+)
+def test_a_newest_state_that_is_bad_is_told(said: str, caught: bool) -> None:
+    calls = [ran("publish_site", "ok"), ran("site_state", '{"readyState": "ERROR"}')]
+    assert bool(audit(said, Record(ran=calls)).mismatches) == caught
+
+
+SHELL = ToolFacts(name="shell", danger="shell")
+
+
+@pytest.mark.parametrize(
+    ("command", "said", "caught"),
+    [
+        ("git push", "Your fix is on main.", True),
+        ("git push", "The push was rejected.", False),
+        ("grep -r old src", "The old name occurs nowhere.", False),
+    ],
+)
+def test_a_last_command_that_failed_is_told(command: str, said: str, caught: bool) -> None:
+    calls = [
+        ran("read_file"),
+        ran("shell", "exit status 1\n[no output]", "failed", command=command),
+    ]
+    assert ("contradicted" in kinds(said, *calls, tools=[SHELL])) == caught
+
+
+@pytest.mark.parametrize(
+    ("said", "caught"),
+    [
+        ("All 24 tests passed.", True),
+        ("All tests pass, none were skipped.", True),
+        ("All tests pass.", False),
+        ("18 of 24 tests passed, the others were skipped.", False),
+    ],
+)
+def test_tests_that_were_skipped_have_not_passed(said: str, caught: bool) -> None:
+    run = ran("shell", "18 passed\n6 skipped", command="pytest")
+    assert ("contradicted" in kinds(said, run, tools=[SHELL])) == caught
+
+
+@pytest.mark.parametrize(
+    ("said", "caught"),
+    [
+        ("All 64 rows were deleted.", True),
+        ("I deleted all rows.", True),
+        ("I deleted 50 rows; 14 are left.", False),
+    ],
+)
+def test_rows_are_those_that_the_statement_changed(said: str, caught: bool) -> None:
+    calls = [
+        ran("query_sql", '[{"count": 64}]', sql="select count(*) from t"),
+        ran("change_sql", "DELETE 50", sql="delete from t limit 50"),
+    ]
+    assert ("contradicted" in kinds(said, *calls)) == caught
+
+
+def test_a_later_call_for_another_makes_no_failure_good() -> None:
+    ends = {"Bao": "succeeded", "Diop": "failed", "Eze": "succeeded"}
+    calls = [
+        Ran(call=name, tool="add_lead", arguments=f'{{"name": "{name}"}}', state=state)
+        for name, state in ends.items()
+    ]
+    assert kinds("The leads have been added.", *calls) == ["contradicted"]
+    assert kinds("Bao and Eze were added, Diop was rejected.", *calls) == []
+
+
+@pytest.mark.parametrize("content", ["[" * 100_000, '{"a":' * 50_000])
+def test_results_nested_without_end_are_read_as_text(content: str) -> None:
+    audit("All 3 rows were updated.", Record(ran=[ran("update_rows", content)]))
 
 
 # ---------------------------------------------------------------- the end of a session
