@@ -48,13 +48,13 @@ def rows_of(content: str) -> Iterator[Rows]:
                 if isinstance(each, list | dict)
             ]
         elif isinstance(part, list):
-            rows = _rows(cast("list[Any]", part))
+            rows = _rows(cast("Sequence[Any]", part))
             if rows:
                 yield rows
             else:
                 waiting += [
                     each
-                    for each in cast("list[Any]", part)[:ROWS_MAX]
+                    for each in cast("Sequence[Any]", part)[:ROWS_MAX]
                     if isinstance(each, list | dict)
                 ]
 

@@ -47,7 +47,7 @@ def _states(content: str) -> Iterator[str]:
             return
         part = waiting.pop()
         if isinstance(part, list):
-            waiting += cast("list[Any]", part)[:200]
+            waiting += cast("Sequence[Any]", part)[:200]
         elif isinstance(part, dict):
             for key, value in cast("dict[str, Any]", part).items():
                 if isinstance(value, dict | list):
