@@ -53,6 +53,7 @@ _LATER = re.compile(
     re.IGNORECASE,
 )
 _HEADER = re.compile(r"\bhead(?:er|ing|line)s?\b|表头", re.IGNORECASE)
+_SPANS = re.compile(r"min|hour|hr|day|night|week|late|early|\d ?h|[分时天周日夜]", re.IGNORECASE)
 _TIMES = frozenset(
     [
         "ms",
@@ -201,7 +202,7 @@ class Sources:
             return True
         if value.number == int(value.number) and value.number in self._counts(statement):
             return True
-        if value.number in self._between():
+        if _SPANS.search(value.sentence) and value.number in self._between():
             return True
         if value.unit in ("%", "％") and near(self._shares(statement), value.number, value, 0.0):
             return True
