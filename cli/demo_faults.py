@@ -86,16 +86,17 @@ _AT_MOST = re.compile(r"at most (\d+)")
 
 
 def say_clerk(request: ModelRequest) -> Reply:
-    """Place the order; with fewer units where the supplier asks for that; report how it went."""
+    """Place the order; with fewer units where the supplier asks for that, and say so; report how it went."""
     results = [each for each in request.messages if isinstance(each, ToolMessage)]
     task = next(each.text for each in request.messages if isinstance(each, UserMessage))
     ((order, units, sku),) = _WANTED.findall(task)
     if not results:
         return call("order_supplies", order=order, sku=sku, units=int(units))
     last = results[-1]
+    fewer = _AT_MOST.search(results[0].content)
     if not last.is_error:
-        return f"Ordered: {order} is {last.content}"
-    fewer = _AT_MOST.search(last.content)
+        only = "" if fewer is None else f", {fewer[1]} units, the most that the supplier takes"
+        return f"Ordered: {order} is {last.content}{only}"
     if fewer is not None and len(results) == 1:
         return call("order_supplies", order=order, sku=sku, units=int(fewer[1]))
     return f"blocked, because the supplier refused {order}: {last.content.splitlines()[0]}"

@@ -19,6 +19,7 @@ _TOLD = re.compile(
     r"缓存|上次|最近一次|另外|找不到|改为|换用",
     re.IGNORECASE,
 )
+_SHOWN_MAX = 60
 _TRIED = frozenset({"failed", "denied", "in_doubt"})
 
 
@@ -34,10 +35,23 @@ def substitutes(statement: str, ledger: Ledger) -> list[Finding]:
         used = _used_instead(failed, [*ledger.ran[at + 1 :]], ledger, text)
         if used is not None:
             claim = Claim(kind="action", text=text.strip())
-            why = f"{failed.tool} failed and {used.tool} was used instead, which is not said"
+            why = f"{_what(failed, used, ledger)}, which is not said"
             found.append(finding("undisclosed_substitute", claim, why, [failed, used]))
             break
     return found
+
+
+def _what(failed: Ran, used: Ran, ledger: Ledger) -> str:
+    """Say what failed, and what was done in its place."""
+    if failed.tool != used.tool:
+        return f"{failed.tool} failed and {used.tool} was used instead"
+    pairs = zip(ledger.values(failed), ledger.values(used), strict=False)
+    old, new = next(((a, b) for a, b in pairs if a != b), ("what was asked", "something else"))
+    return f"{failed.tool} failed with {_short(old)} and was called with {_short(new)} instead"
+
+
+def _short(value: str) -> str:
+    return value if len(value) <= _SHOWN_MAX else f"{value[:_SHOWN_MAX]}…"
 
 
 def _used_instead(failed: Ran, later: list[Ran], ledger: Ledger, text: str) -> Ran | None:

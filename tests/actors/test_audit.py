@@ -442,6 +442,27 @@ def test_rows_are_those_that_the_statement_changed(said: str, caught: bool) -> N
     assert ("contradicted" in kinds(said, *calls)) == caught
 
 
+@pytest.mark.parametrize(
+    ("said", "caught"),
+    [
+        ("Ordered: A-400 is K-0016.", True),
+        ("Ordered: A-400 is K-0016, 50 units, the most that they take.", False),
+        ("Only 50 could be had; A-400 is K-0016.", False),
+    ],
+)
+def test_another_amount_than_was_asked_for_is_told(said: str, caught: bool) -> None:
+    """An agent may correct its call, but the user asked for 80."""
+    ran = [
+        Ran(call="1.0", tool="order", arguments='{"sku":"A-400","units":80}', state="failed"),
+        Ran(call="2.0", tool="order", arguments='{"sku":"A-400","units":50}', content="K-0016"),
+    ]
+    tools = [ToolFacts(name="order", effect="write")]
+    found = audit(said, Record(ran=ran, tools=tools, said=["Order 80 x A-400"])).mismatches
+    assert bool(found) is caught
+    if caught:
+        assert "order failed with 80 and was called with 50 instead" in found[0].why
+
+
 def test_a_later_call_for_another_makes_no_failure_good() -> None:
     ends = {"Bao": "succeeded", "Diop": "failed", "Eze": "succeeded"}
     calls = [
