@@ -6,13 +6,15 @@ export PYTHONDONTWRITEBYTECODE ?= 1
 .PHONY: help demo test fast sweep simulate live lint format bench bench-kernel soak clean requirements
 
 help:
-	@echo "make demo    the main job, killed in the middle and started again (no key, no network)"
-	@echo "make test    every test, sweeps as samples (make fast: the quick ones)"
+	@echo "make demo    the main job, killed in the middle and started again (no key; no network but to install)"
+	@echo "make test    every test, sweeps as samples"
 	@echo "make sweep   the crash sweeps, whole"
 	@echo "make simulate  ten thousand drawn worlds, under virtual time (SEEDS=1..500)"
 	@echo "make live    the errors of real client libraries, raised on loopback (its own environment)"
 	@echo "make lint    formatter, linter, type checkers, import direction"
 	@echo "make bench   the suite of benchmarks, beside the limits and five peers (some 25 minutes)"
+	@echo "make soak    sessions, faults and kills at full speed (MINUTES=30)"
+	@echo "make fast    the quick tests; make format: formatter and fixes; make clean: no environments"
 
 # The environment is rebuilt when the pinned requirements change.
 .venv/.stamp: .ci/requirements.txt pyproject.toml

@@ -171,6 +171,8 @@ def main() -> int:
             shutil.rmtree(folder, ignore_errors=True)
     text = msgspec.json.format(msgspec.json.encode(report)).decode()
     print(text)
+    told = f"{len(report.broken)} broken, see above" if report.broken else "nothing is broken"
+    print(f"{told}; memory is compared at rest, between rounds", file=sys.stderr)
     if given.json is not None:
         given.json.write_text(text, "utf-8")
     return 1 if report.broken else 0

@@ -163,9 +163,8 @@ def main() -> None:
     path: Path = given.json or RESULTS / f"{time.strftime('%Y%m%d-%H%M%S')}.json"
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(msgspec.json.format(msgspec.json.encode(report), indent=1))
-    print(
-        f"\nwritten to {path}; python -m benchmarks report {path} puts it into the docs",
-        file=sys.stderr,
-    )
+    _tell(f"\nwritten to {path}")
+    if scale != "quick":  # which only shows that it runs
+        _tell(f"python -m benchmarks report {path} puts it into the docs")
     if any(row.failed is not None and row.contender in (*OURS, *LIMITS) for row in report.rows):
         raise SystemExit("a cell of ours or of a limit failed; see above")

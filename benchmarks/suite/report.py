@@ -204,5 +204,11 @@ def main() -> None:
     parser.add_argument("files", type=Path, nargs="+", metavar="FILE", help="of the suite's --json")
     parser.add_argument("--page", type=Path, default=PAGE)
     given = parser.parse_args()
-    for path in write([read(path) for path in given.files], given.page):
+    reports = {path: read(path) for path in given.files}
+    small = [str(path) for path, report in reports.items() if report.scale == "quick"]
+    if small and given.page == PAGE:
+        raise SystemExit(
+            f"{', '.join(small)}: --quick only shows that it runs; name another --page"
+        )
+    for path in write([*reports.values()], given.page):
         print(path, file=sys.stderr)

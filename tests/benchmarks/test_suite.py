@@ -11,6 +11,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from xml.etree import ElementTree
 
+import msgspec
 import pytest
 
 from benchmarks.suite import run as running
@@ -373,16 +374,24 @@ def test_the_suite_runs(tmp_path: Path) -> None:
     assert "B4 duplicated effects" in done.stdout
 
 
+QUICK = "a run of --quick"
+"""Stands for its file."""
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [
         (("suite", "--only", "b1,b9"), "no workload 'b9'; there are: b1, b2, b3, b4, b5, b6"),
         (("suite", "--rounds", "0"), "0 rounds measure nothing"),
         (("report", "README.md"), "README.md is no report of the suite"),
+        (("report", QUICK), "--quick only shows that it runs; name another --page"),
         (("nothing",), "no benchmark 'nothing'; there are: suite, report, soak"),
     ],
 )
-def test_wrong_words_are_named(words: tuple[str, ...], message: str) -> None:
-    done = suite(*words)
+def test_wrong_words_are_named(words: tuple[str, ...], message: str, tmp_path: Path) -> None:
+    quick = tmp_path / "quick.json"
+    report = Report(machine={}, versions={}, scale="quick", minutes=1.0, rows=[])
+    quick.write_bytes(msgspec.json.encode(report))
+    done = suite(*(str(quick) if each == QUICK else each for each in words))
     assert done.returncode != 0
     assert message in done.stderr

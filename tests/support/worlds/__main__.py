@@ -24,7 +24,8 @@ def main(given: Sequence[str] | None = None) -> int:
     for seed in failed[: arguments.shrink]:
         print("\n" + smallest(seed, arguments.mutant))
     told = ", ".join(f"{name} {count}" for name, count in outcomes.most_common(6))
-    print(f"\nseeds {first}..{last}: {len(failed)} broken {failed or ''}; sessions: {told}")
+    broken = f"{len(failed)} broken: {failed}" if failed else "nothing is broken"
+    print(f"\n{len(seeds)} worlds, seeds {first}..{last}: {broken}; sessions: {told}")
     return 1 if failed else 0
 
 
