@@ -14,7 +14,15 @@ ROOT = Path(__file__).resolve().parent.parent
 ROOMS = ("actors", "cli", "models", "stores", "supervisor", "testing", "tools")
 FRONT = ("__init__.py", "__main__.py")
 # Rooms by height; an import may only point to a lower number.
-HEIGHT = {"supervisor": 0, "stores": 1, "actors": 2, "models": 3, "tools": 3, "testing": 4, "cli": 5}
+HEIGHT = {
+    "supervisor": 0,
+    "stores": 1,
+    "actors": 2,
+    "models": 3,
+    "tools": 3,
+    "testing": 4,
+    "cli": 5,
+}
 
 
 def modules() -> list[Path]:

@@ -48,7 +48,9 @@ BUYER = ("stock", "quote", "search", "pay", "stock")
 CLERK = ("stock", "search", "archive", "stock")
 
 
-def _hours(seed: str, often_s: float, least_s: float, most_s: float) -> tuple[tuple[float, float], ...]:
+def _hours(
+    seed: str, often_s: float, least_s: float, most_s: float
+) -> tuple[tuple[float, float], ...]:
     """Return times at which something is down: from, until."""
     chance = random.Random(seed)
     hours: list[tuple[float, float]] = []
@@ -171,9 +173,7 @@ def _script(plan: tuple[str, ...], truth: Truth, began: float, request: ModelReq
     return call("quote", who=who, at=at, units="3" if wrong else "three")
 
 
-async def met(
-    seed: int, sessions: int, policy: Policy, store: Store, chance: int = 0
-) -> Truth:
+async def met(seed: int, sessions: int, policy: Policy, store: Store, chance: int = 0) -> Truth:
     """Let real sessions meet the faults under a policy; under virtual time.
 
     Args:
