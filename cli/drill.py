@@ -9,6 +9,7 @@ from msgspec import Struct
 from ..actors.budget import Budget
 from ..supervisor.errors import UsageError
 from ..testing import DrillReport, drill
+from ..testing.drilling.untested import Allowed, names_of, not_allowed
 from .drill_named import Modules, pairs_of
 from .drill_words import report_lines
 from .errors import DONE, NOT_DONE, ExitStatus
@@ -33,6 +34,7 @@ class DrillRequest(Struct, frozen=True, kw_only=True):
     budget: Budget | None
     seed: int
     jobs: int | None
+    untested: str
     again: Sequence[str]
 
 
@@ -45,6 +47,7 @@ def run_drill(out: Output, request: DrillRequest) -> ExitStatus:
     """
     if request.jobs is not None and request.jobs < 1:
         raise UsageError(f"--jobs {request.jobs} must be 1 or more")
+    allowed = _allowed(request.untested)
     report = _drilled(out, request)
     if out.as_json:
         out.data({**report.to_data(), "command": shlex.join(request.again)})
@@ -53,7 +56,27 @@ def run_drill(out: Output, request: DrillRequest) -> ExitStatus:
             report, out.terminal, again=request.again, told=bool(request.cells)
         ):
             out.text(line)
-    return NOT_DONE if report.broken else DONE
+    left = not_allowed(report.untested, allowed)
+    if left and not report.broken and not out.as_json:
+        out.note(
+            f"exit status 1, for what could not be checked: {names_of(left)}; give an EffectStub, or "
+            "--untested allow, or --untested TOOL,..."
+        )
+    return NOT_DONE if report.broken or left else DONE
+
+
+def _allowed(word: str) -> Allowed:
+    """Return what ``--untested`` says.
+
+    Raises:
+        UsageError: it names nothing.
+    """
+    if word == "fail" or word == "allow":
+        return word
+    tools = [each.strip() for each in word.split(",") if each.strip()]
+    if not tools:
+        raise UsageError(f"--untested {word!r}: write fail, allow, or names of tools with commas")
+    return tools
 
 
 def _drilled(out: Output, request: DrillRequest) -> DrillReport:

@@ -11,12 +11,14 @@ EPILOG = """\
 A clean run gives the steps: 1, 2, ... are calls of tools, m1, m2, ... requests to the model, s1, s2, ...
 writes to the store. A cell is a step and a fault, such as 3:kill_after.
 What a tool writes outside of the copied workspace needs a stub, as does its compensation:
-  --stub order=fakes:shop          a function, or an ukemi.testing.EffectStub, which counts effects
-  --stub order=ok:'"4711"'         answers the same each time
-  --stub order.compensate=fakes:undo   likewise .probe
-  --stub order=own                 the function itself runs: it talks to a stand-in already
-  --stub '*=own'                   all of them do
-Exit status: 0 every promise held, 1 one was broken, 2 wrong usage; then nothing was run."""
+  --stub order=fakes:shop          an ukemi.testing.EffectStub, which counts what takes effect
+  --stub order=own                 the function itself: it talks to an EffectStub in its client's place
+  --stub order.compensate=own      likewise its compensation; likewise .probe
+  --stub '*=own'                   likewise all of them
+  --stub order=fakes:function      a function, or an answer, tells less: what is not counted is not checked
+  --stub order=ok:'"4711"'
+Exit status: 0 every promise was checked and held, 1 one was broken or could not be checked (see --untested),
+2 wrong usage; then nothing was run."""
 
 
 def add_drill(commands: Any, add: Add) -> None:
@@ -49,6 +51,13 @@ def add_drill(commands: Any, add: Add) -> None:
         ("--only", "FAULT,...", "only these faults; may be given again"),
     ):
         command.add_argument(name, metavar=metavar, action="append", default=[], help=help)
+    command.add_argument(
+        "--untested",
+        metavar="fail|allow|TOOL,...",
+        default="fail",
+        help="what may stay unchecked without an exit status of 1: nothing (fail, the default), anything "
+        "(allow), or all that is listed of these tools",
+    )
     command.add_argument(
         "--cwd", metavar="DIR", help="the folder that each run has a copy of (none)"
     )

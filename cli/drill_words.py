@@ -6,6 +6,7 @@ from itertools import groupby
 
 from ..testing import CellResult, DrillReport, Finding
 from ..testing.drilling.promises import PROMISES
+from ..testing.drilling.untested import count_of, names_of
 from .terminal import Cell, Colour, Column, Terminal, one_line, plural, table
 
 MARKS: dict[str, tuple[str, Colour | None]] = {
@@ -39,7 +40,7 @@ def report_lines(
         for cell in report.cells:
             yield from _story(cell)
     for line in report.untested:
-        yield one_line(f"not tried: {line}")
+        yield one_line(f"not checked: {line}")
     yield from _findings(report, terminal, again)
 
 
@@ -80,13 +81,25 @@ def _story(cell: CellResult) -> Iterator[str]:
 def _findings(report: DrillReport, terminal: Terminal, again: Sequence[str]) -> Iterator[str]:
     yield ""
     if not report.findings:
-        yield terminal.paint("every promise held", "green")
+        yield _all_held(report, terminal)
         return
     yield terminal.paint(plural(len(report.findings), "broken promise"), "red")
     for promise, findings in groupby(report.findings, key=lambda each: each.promise):
         yield f"\n{promise}: {_means(promise)}"
         for finding in findings:
             yield from _finding(finding, report, again)
+    if report.untested:
+        yield ""
+        left = f"{count_of(report.untested)} could not be checked: {names_of(report.untested)}"
+        yield terminal.paint(one_line(left), "yellow")
+
+
+def _all_held(report: DrillReport, terminal: Terminal) -> str:
+    """What could not be checked did not hold: it stands in the last line, which may be all that is read."""
+    if report.complete:
+        return terminal.paint("every promise held", "green")
+    left = one_line(f"{count_of(report.untested)} could not be: {names_of(report.untested)}")
+    return terminal.paint(f"every promise that could be checked held; {left}", "yellow")
 
 
 def _means(promise: str) -> str:

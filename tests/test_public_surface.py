@@ -71,7 +71,7 @@ AnswerError AnthropicModel Hang OpenAIModel Pieces Reply Script ScriptExhausted 
 parse_model
 """
 TESTING = """
-CellResult DrillReport Effect EffectStub Fault FaultPlan FaultyStore Finding Hang OWN Ok Pieces Reply Script ScriptedModel Stub
+CellResult DrillReport Effect EffectStub Fault FaultPlan FaultyStore Finding Hang OWN Ok Pieces Reply Script ScriptedModel Stub Untested
 VIRTUAL_BACKENDS VirtualClock VirtualTimeLoop call drill error_of run_virtual virtual_backend
 """
 TOOLS = "ShellResult delete_file finish list_files read_file shell shell_tool write_file"

@@ -2,7 +2,7 @@
 
 import os
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -23,6 +23,7 @@ from .record import Seen
 from .rehearsal import Setting, rehearse
 from .report import CLEAN, CellResult, DrillReport, findings_of, how_ended, result_of
 from .standing_in import StandIn, Stub, bound_to_workspace, stand_ins
+from .untested import Untested, untested_of
 
 CELL_S_MAX = 60.0
 """Real seconds for one run."""
@@ -68,8 +69,9 @@ def drill(
         model: in place of the agents' own. A `ScriptedModel` is asked in every run; of any other, the
             answers of the clean run are said again.
         stubs: what runs in place of tools that write outside of the workspace, by ``TOOL``,
-            ``TOOL.compensate`` or ``TOOL.probe``: an `EffectStub`, a function, an `Ok`, or `OWN` where the
-            function itself may run. ``{"*": OWN}`` lets all of them run.
+            ``TOOL.compensate`` or ``TOOL.probe``: an `EffectStub`, which counts what takes effect, or `OWN`
+            for a function that talks to one in the place of its client; ``{"*": OWN}``: all of them do. A
+            function or an `Ok` tells less. What no stub counts is ``untested`` in the report.
         workspace: the folder to copy for each run; None: an empty one.
         secrets: values for what tools declare as secrets; others are made up.
         variables: environment variables to plant a secret in, besides those that the tools name.
@@ -131,7 +133,7 @@ def drill(
         steps=tuple(steps),
         cells=tuple(ordered),
         findings=findings_of(broken),
-        untested=tuple(_untested(tools, found, expected, clean)),
+        untested=tuple(_untested(promises, _within_reach(agent, every), expected, clean)),
     )
 
 
@@ -238,27 +240,33 @@ def _promises_of(tool: AnyTool, found: StandIn) -> ToolPromises:
         timeout_s=marks.timeout_s,
         shipped=bound_to_workspace(tool),
         counts=found.counts,
+        undo_judged=found.undo_judged,
     )
 
 
 def _untested(
-    tools: Mapping[str, AnyTool],
-    found: Mapping[str, StandIn],
-    expected: Expected,
-    clean: Seen,
-) -> list[str]:
-    """Return what the drill could not tell, in words."""
-    lines: list[str] = []
-    called = {run.tool: expected.tools[run.tool] for run in clean.runs if run.kind == "call"}
-    for name, tool in tools.items():
-        if tool.marks.effect == "read" or bound_to_workspace(tool):
-            continue
-        if name not in called:
-            lines.append(f"{name}: the task never calls it")
-        elif not found[name].counts:
-            lines.append(
-                f"{name}: its stub counts no effects, so whether it may be repeated is open"
-            )
-        elif not called[name]:
-            lines.append(f"{name}: no stub counts its effects, so what it does is open")
-    return lines
+    promises: Mapping[str, ToolPromises], reached: Collection[str], expected: Expected, clean: Seen
+) -> Iterator[Untested]:
+    """Yield what the drill could not tell, tool by tool; tools that the session cannot reach are no part
+    of it."""
+    called = {run.tool for run in clean.runs if run.kind == "call"}
+    for name, marks in promises.items():
+        effects = expected.tools.get(name, 0)
+        found = untested_of(name, marks, called=name in called, effects=effects)
+        if found is not None and name in called.union(reached):
+            yield found
+
+
+def _within_reach(main: Agent, agents: Sequence[Agent]) -> set[str]:
+    """Return the tools of an agent, of those that are its tools, and of those that it falls back on: a
+    module may have others."""
+    known = {each.name: each for each in agents}
+    waiting, reached = [main.name], dict[str, Agent]()
+    while waiting:
+        agent = known.get(waiting.pop())
+        if agent is not None and agent.name not in reached:
+            reached[agent.name] = agent
+            # An agent as a tool has the agent's name.
+            waiting += [each.name for each in agent.tools if bound_to_workspace(each)]
+            waiting += [] if agent.fallback is None else [agent.fallback]
+    return set(_tools_of(list(reached.values())))

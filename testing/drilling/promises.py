@@ -48,7 +48,11 @@ class Broken(Struct, frozen=True, order=True):
 
 
 class ToolPromises(Struct, frozen=True):
-    """What a tool promises. ``shipped``: it came with Ukemi. ``counts``: its stub can tell a repeat."""
+    """What a tool promises.
+
+    ``shipped``: it came with Ukemi. ``counts``: its stub can tell a repeat. ``undo_judged``: what undoes it
+    is held against what is counted, and not believed.
+    """
 
     write: bool = True
     repeatable: bool = False
@@ -57,6 +61,7 @@ class ToolPromises(Struct, frozen=True):
     timeout_s: float | None = None
     shipped: bool = False
     counts: bool = True
+    undo_judged: bool = True
 
 
 class Expected(Struct, frozen=True):

@@ -7,6 +7,7 @@ from msgspec import Struct
 from .cells import WHAT, Cell, Step, effects_of
 from .promises import PROMISES, Broken, Promise
 from .record import BodyRun, Seen
+from .untested import Allowed, Untested, count_of, names_of, not_allowed
 
 STORY_LINES_MAX = 40
 
@@ -61,7 +62,8 @@ class DrillReport(Struct, frozen=True, kw_only=True):
         steps: its steps, as cells name them.
         cells: every cell that was run, in the order of steps and faults.
         findings: each broken promise once.
-        untested: what could not be told, such as whether a tool whose stub counts nothing may be repeated.
+        untested: what could not be told, tool by tool: where no stub counts its effects, they may have
+            happened twice, or not at all, and its compensation may have done nothing.
     """
 
     agent: str
@@ -71,12 +73,17 @@ class DrillReport(Struct, frozen=True, kw_only=True):
     steps: tuple[Step, ...]
     cells: tuple[CellResult, ...]
     findings: tuple[Finding, ...]
-    untested: tuple[str, ...]
+    untested: tuple[Untested, ...]
 
     @property
     def broken(self) -> bool:
         """Whether any promise was broken."""
         return bool(self.findings)
+
+    @property
+    def complete(self) -> bool:
+        """Whether all that the tools promise could be checked, in the cells that were asked for."""
+        return not self.untested
 
     def found(self, promise: Promise, tool: str | None = None) -> list[Finding]:
         """Return the findings about a promise, of one tool where it is given."""
@@ -84,15 +91,32 @@ class DrillReport(Struct, frozen=True, kw_only=True):
             each for each in self.findings if each.promise == promise and tool in (None, each.tool)
         ]
 
-    def assert_promises(self) -> None:
-        """Do nothing where every promise held.
+    def assert_promises(self, *, untested: Allowed = "fail") -> None:
+        """Do nothing where every promise was checked, and held.
+
+        Args:
+            untested: what may stay unchecked: nothing (``"fail"``), anything (``"allow"``), or all that is
+                listed of these tools, such as ``["mail"]``.
 
         Raises:
-            AssertionError: one was broken; the message lists them all, with a cell of each.
+            AssertionError: one was broken, or could not be checked; the message lists them all.
+            UsageError: ``untested`` is another text.
         """
+        parts: list[str] = []
+        left = not_allowed(self.untested, untested)
         if self.findings:
-            lines = "\n".join(f"  {finding_line(each)}" for each in self.findings)
-            raise AssertionError(f"{len(self.findings)} broken promises:\n{lines}")
+            count = len(self.findings)
+            parts.append(f"{count} broken {'promise' if count == 1 else 'promises'}:")
+            parts += [f"  {finding_line(each)}" for each in self.findings]
+        if left:
+            parts.append(f"{count_of(left)} could not be checked: {names_of(left)}")
+            parts += [f"  {each}" for each in left]
+            parts.append(
+                "Let the tools talk to an EffectStub, or say what may stay open: "
+                'assert_promises(untested="allow"), or untested=[TOOL, ...]'
+            )
+        if parts:
+            raise AssertionError("\n".join(parts))
 
     def to_data(self) -> dict[str, Any]:
         """Return the report as plain data, for JSON."""
@@ -102,6 +126,11 @@ class DrillReport(Struct, frozen=True, kw_only=True):
             "seed": self.seed,
             "clean": self.clean,
             "broken": self.broken,
+            "complete": self.complete,
+            "untested": [
+                {"tool": each.tool, "what": list(each.what), "why": each.why}
+                for each in self.untested
+            ],
             "steps": [
                 {"step": each.name, "kind": each.kind, "tool": each.tool} for each in self.steps
             ],
@@ -130,7 +159,6 @@ class DrillReport(Struct, frozen=True, kw_only=True):
                 }
                 for each in self.findings
             ],
-            "untested": list(self.untested),
         }
 
 

@@ -46,7 +46,8 @@ class StandIn(Struct, frozen=True):
     """What runs for a tool. None where the tool has no such function.
 
     ``counter``: an object of the user's own that counts effects. ``counts``: its stub cannot tell whether
-    a repeat took effect, so that was not tried.
+    a repeat took effect, so that was not tried. ``undo_judged``: False where a stub of the compensation
+    takes back whatever was counted.
     """
 
     body: Function
@@ -54,6 +55,7 @@ class StandIn(Struct, frozen=True):
     probe: Any = None
     counter: object = None
     counts: bool = True
+    undo_judged: bool = True
 
 
 def stand_ins(agents: Iterable[Agent], stubs: Mapping[str, Stub]) -> dict[str, StandIn]:
@@ -70,8 +72,10 @@ def stand_ins(agents: Iterable[Agent], stubs: Mapping[str, Stub]) -> dict[str, S
             "the drill runs every call many times, and kills it half-way; these write outside of the "
             "workspace and have no stub:\n  "
             + "\n  ".join(missing)
-            + "\nGive each a stub: NAME=MODULE:FUNCTION, NAME=ok:JSON, or NAME=own where it talks to a "
-            f"stand-in already ({ALL}=own: all of them do). Nothing was run."
+            + "\nGive each a stub that counts what takes effect: NAME=MODULE:STUB, an ukemi.testing.EffectStub. "
+            "NAME=own runs its own function: right for one, and for a compensation, that talks to an "
+            "EffectStub in the place of its client. NAME=MODULE:FUNCTION and NAME=ok:JSON tell less: what "
+            "is not counted is not checked. Nothing was run."
         )
     return {name: _stand_in(each, stubs) for name, each in tools.items()}
 
@@ -126,11 +130,13 @@ def _stand_in(tool: AnyTool, stubs: Mapping[str, Stub]) -> StandIn:
         counts = foreign is not None or not tool.marks.safe_to_retry
         plain = _Plain(stub, tool, counts=foreign is None and not read)
         counter, body = plain.stub, plain.body()
+    undo_judged = True
     if not isinstance(own := stubs.get(f"{tool.name}.{UNDO}", OWN), Own):
+        undo_judged = foreign is not None
         undo = _undo_of(own, undo, counter if foreign is None else None)
     if not isinstance(own := stubs.get(f"{tool.name}.{PROBE}", OWN), Own):
         probe = _answering(own, probe)
-    return StandIn(body, undo, probe, foreign, counts)
+    return StandIn(body, undo, probe, foreign, counts, undo_judged)
 
 
 def _body_of(stub: EffectStub, tool: AnyTool) -> Function:

@@ -115,7 +115,9 @@ def test_a_mistake_without_any_fault_is_found_in_the_clean_run() -> None:
 def test_a_tool_that_the_task_never_calls_is_named() -> None:
     idle = Agent("a", model=ScriptedModel(["Done."]), tools=kinds.order())
     report = drill(idle, "go", stubs={"*": OWN}, only=["undo"], forks=False)
-    assert report.untested == ("order: the task never calls it",)
+    assert [str(each) for each in report.untested] == ["order: effects: the task never calls it"]
+    with pytest.raises(AssertionError, match=r"order \(effects\)"):
+        report.assert_promises()
 
 
 @pytest.mark.slow
