@@ -102,7 +102,7 @@ def test_a_clerk_takes_as_many_as_the_supplier_gives() -> None:
         asked.append(arguments["units"])
         return ("K-1", False) if arguments["units"] <= 50 else ("units: must be at most 50", True)
 
-    assert play(answer)[-1] == "Ordered: sa is K-1"
+    assert play(answer)[-1] == "Ordered: sa is K-1, 50 units, the most that the supplier takes"
     assert asked == [ASKED_UNITS, 50]
 
 
