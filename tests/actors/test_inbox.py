@@ -94,6 +94,10 @@ async def decided(where: str, session_id: str = "one") -> list[Decided]:
         return [each for each in await journal(store, session_id) if isinstance(each, Decided)]
 
 
+async def is_decided(where: str, session_id: str) -> bool:
+    return bool(await decided(where, session_id))
+
+
 async def settled(runtime: Runtime, session_id: str = "one") -> bool:
     return not (await runtime.session(session_id).inspect()).in_doubt
 
@@ -269,6 +273,8 @@ async def test_ap_04_one_decision_wins_and_the_losers_are_told() -> None:
                 for option, by in said:
                     runtime = rng.choice([first, second])
                     group.start_soon(decide, runtime, name, option, by, lost)
+            # Where the other process held the session just then, its owner applies it soon.
+            await until(partial(is_decided, where, name), SOON_S, 0.1)
             (taken,) = await decided(where, name)
             assert taken.decision is not None and not taken.problem
             same = taken.decision.option == "done"
