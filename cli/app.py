@@ -263,6 +263,7 @@ def _run_request(options: argparse.Namespace) -> RunRequest:
         cwd=options.cwd,
         on_failure=options.on_failure,
         session_id=options.session_id,
+        no_wait=options.no_wait,
     )
 
 
@@ -281,6 +282,7 @@ def _resume_request(options: argparse.Namespace) -> ResumeRequest:
         policy=options.policy,
         model=options.model,
         say=options.say,
+        no_wait=options.no_wait,
     )
 
 

@@ -1,5 +1,6 @@
 """What people are asked before a call runs: the list of open requests, and their answers."""
 
+import shlex
 from collections.abc import Sequence
 from typing import Any
 
@@ -48,7 +49,7 @@ async def approvals(out: Output, where: str, *, now_ms: int, limit: int) -> Exit
         raise UsageError(f"--limit {limit} must be at least 1")
     async with reading(where) as store:
         heads = await store.heads(HeadQuery(asking="any", limit=limit + 1))
-        found = [each for head in heads[:limit] for each in await _waiting(store, head)]
+        found = [each for head in heads[:limit] for each in await waiting_in(store, head)]
     if out.as_json:
         out.data([_data(each) for each in found])
     elif found:
@@ -61,6 +62,11 @@ async def approvals(out: Output, where: str, *, now_ms: int, limit: int) -> Exit
     if len(heads) > limit:
         out.note(f"only the newest {limit} sessions; --limit shows more")
     return DONE
+
+
+def answer_ways(request: str, at: str = "") -> str:
+    """Return both answers to a request as they are typed; ``at`` names the store, if need be."""
+    return f"ukemi approve {shlex.quote(request)}{at}, or ukemi deny {shlex.quote(request)}{at}"
 
 
 async def answer(out: Output, given: Answer) -> ExitStatus:
@@ -81,7 +87,7 @@ async def answer(out: Output, given: Answer) -> ExitStatus:
     )
 
 
-async def _waiting(store: Store, head: Head) -> Sequence[Waiting]:
+async def waiting_in(store: Store, head: Head) -> Sequence[Waiting]:
     """Return a session's open requests, and whether each has an answer that waits to be applied."""
     about = {
         each.post.about.rpartition("#")[0]

@@ -153,6 +153,7 @@ def _add_run(commands: Any, common: Parser) -> None:
         help="undo what was done if it does not complete, or freeze it until a person has looked",
     )
     command.add_argument("--session-id", metavar="ID", help="the session's id; must be a new one")
+    _add_no_wait(command)
 
 
 def _add_resume(commands: Any, common: Parser) -> None:
@@ -167,6 +168,7 @@ def _add_resume(commands: Any, common: Parser) -> None:
     command.add_argument("ids", metavar="ID", nargs="*", help="only these sessions")
     command.add_argument("--say", metavar="TEXT", help="a message to one session")
     _add_policy_and_model(command)
+    _add_no_wait(command)
 
 
 def _add_resolve(commands: Any, common: Parser) -> None:
@@ -291,6 +293,15 @@ def _add_policy_and_model(command: Parser) -> None:
         "--model",
         metavar="MODEL",
         help="run the agents on this one: openai:NAME, anthropic:NAME or scripted:MODULE:ATTR",
+    )
+
+
+def _add_no_wait(command: Parser) -> None:
+    command.add_argument(
+        "--no-wait",
+        action="store_true",
+        help="return, with status 1, once all that is unfinished is parked: it waits for a person"
+        " or a time",
     )
 
 

@@ -1,11 +1,9 @@
 """The commands that drive sessions: run and resume. An interrupted one can always be resumed."""
 
 import shlex
-import signal
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
-from typing import Any
 
 import anyio
 from msgspec import Struct
@@ -13,29 +11,23 @@ from msgspec import Struct
 from ..actors.agent import GUARD, Agent
 from ..actors.beginning import check_task
 from ..actors.budget import Budget
-from ..actors.handle import SessionHandle
 from ..actors.inspection import Inspection
-from ..actors.outcome import Completed, HandedOver, Outcome, outcome_to_data
 from ..actors.runtime import Runtime
 from ..stores.base import Head, PostQuery, SessionOwned
-from ..stores.records import OnFailure
+from ..stores.records import OnFailure, SessionStatus
 from ..supervisor.errors import UkemiError, UsageError
-from .answers import outcome_line, outcome_lines, status_colour, status_words
-from .errors import DONE, NOT_DONE, CannotRead, ExitStatus, NotDone
+from .answers import status_words
+from .driven import Driven, GoOn, exit_status, tell_all, tell_outcome, tell_unfinished
+from .errors import CannotRead, ExitStatus, NotDone
+from .following import drive
+from .left import left_in_store, parked_lines
 from .loading import load_agent, load_resumable
 from .output import Output
 from .owners import owned_words
 from .progress import Progress
-from .steps import spent_of
-from .stored import default_store, existing_store, reading
-from .terminal import Cell, Column, one_line, plural, table
+from .stored import at_store, default_store, existing_store, reading
 
-TOLD_S_MAX = 1.0
-"""Seconds given to the last events of a session to be shown after its end."""
-
-REFRESH_S = 0.2
 PAGE = 1000
-IDS_NAMED_MAX = 10
 
 
 class RunRequest(Struct, frozen=True, kw_only=True):
@@ -50,6 +42,13 @@ class RunRequest(Struct, frozen=True, kw_only=True):
     cwd: str | None = None
     on_failure: OnFailure = "undo"
     session_id: str | None = None
+    no_wait: bool = False
+
+    @property
+    def go_on(self) -> GoOn:
+        """How the session is gone on with."""
+        options = {"--policy": self.policy, "--model": self.model}
+        return GoOn(module=self.agent.rpartition(":")[0], store=self.store, options=options)
 
 
 class ResumeRequest(Struct, frozen=True, kw_only=True):
@@ -61,17 +60,13 @@ class ResumeRequest(Struct, frozen=True, kw_only=True):
     policy: str | None = None
     model: str | None = None
     say: str | None = None
+    no_wait: bool = False
 
-
-class Driven(Struct, kw_only=True):
-    """A session this command drives, and what has become of it."""
-
-    handle: SessionHandle
-    agent: str
-    outcome: Outcome | None = None
-    checkpoint: int = 0
-    spent: Mapping[str, float] = {}
-    error: UkemiError | None = None
+    @property
+    def go_on(self) -> GoOn:
+        """How the sessions are gone on with."""
+        options = {"--policy": self.policy, "--model": self.model}
+        return GoOn(module=self.module, store=self.store, options=options)
 
 
 async def run(out: Output, request: RunRequest) -> ExitStatus:
@@ -79,7 +74,7 @@ async def run(out: Output, request: RunRequest) -> ExitStatus:
     name, agents = load_agent(request.agent, request.model)
     check_task(request.task)  # before a store is made for it
     cwd = await _folder(request.cwd)
-    progress = Progress(out.stderr, out.aside, live=out.live)
+    progress = Progress(out.stderr, out.aside, live=out.live, at=at_store(request.store))
     # One task was asked for: what others have left unfinished in this store is not touched.
     runtime = Runtime(request.store, agents=agents, policy=request.policy, adopt=False)
     async with runtime:
@@ -92,13 +87,13 @@ async def run(out: Output, request: RunRequest) -> ExitStatus:
             on_failure=request.on_failure,
         )
         driven = [Driven(handle=handle, agent=name)]
-        finished = await _drive(driven, progress)
+        finished = await drive(runtime, driven, progress, no_wait=request.no_wait)
     await _close_models(agents)
     _tell_alerts(out, runtime)
-    if not finished:
-        _tell_how_to_resume(out, driven, request)
-    _tell_outcome(out, driven[0])
-    return _status(driven)
+    await _look_at(request.store, driven)
+    tell_unfinished(out, driven, request.go_on, interrupted=not finished)
+    tell_outcome(out, driven[0], request.store)
+    return exit_status(driven)
 
 
 async def resume(out: Output, request: ResumeRequest) -> ExitStatus:
@@ -113,15 +108,20 @@ async def resume(out: Output, request: ResumeRequest) -> ExitStatus:
     )
     async with runtime:
         driven = await _take_up(out, runtime, request, known)
-        several = len(driven) > 1
-        progress = Progress(out.stderr, out.aside, several=several, live=out.live)
-        finished = await _drive(driven, progress)
+        parked = [] if request.ids else await _parked(runtime, request, known, driven)
+        for line in parked:
+            out.note(line, "yellow")
+        several, at = len(driven) > 1, at_store(request.store)
+        progress = Progress(out.stderr, out.aside, several=several, live=out.live, at=at)
+        finished = await drive(runtime, driven, progress, no_wait=request.no_wait)
     await _close_models(agents)
     _tell_alerts(out, runtime)
-    if not finished:
-        _tell_how_to_resume(out, driven, request)
-    _tell_all(out, driven, single=len(set(request.ids)) == 1)
-    return _status(driven)
+    await _look_at(request.store, driven)
+    tell_unfinished(out, driven, request.go_on, interrupted=not finished)
+    nothing = "" if parked else "there is nothing to resume"
+    single = len(set(request.ids)) == 1
+    tell_all(out, driven, request.store, single=single, nothing=nothing)
+    return exit_status(driven)
 
 
 async def _folder(cwd: str | None) -> Path | None:
@@ -191,7 +191,10 @@ async def _take_up_all(
     module = request.module
     driven: list[Driven] = []
     strange: list[str] = []
-    heads = [*reversed(await _unfinished(runtime)), *await _decided_heads(request.store, known)]
+    heads = [
+        *reversed(await _heads(runtime, "running")),
+        *await _decided_heads(request.store, known),
+    ]
     for head in heads:
         if head.facts.agent not in known:
             strange.append(f"{head.session_id} (agent {head.facts.agent!r})")
@@ -230,86 +233,42 @@ async def _decided_heads(where: str, agents: Sequence[str]) -> list[Head]:
     return [head for head in heads if head.status != "running"]
 
 
-async def _unfinished(runtime: Runtime) -> list[Head]:
+async def _parked(
+    runtime: Runtime, request: ResumeRequest, known: Sequence[str], driven: Sequence[Driven]
+) -> list[str]:
+    """Say how many of the module's sessions are parked, and are not taken up for that reason."""
+    taken = {each.handle.id for each in driven}
+    heads = [
+        head
+        for head in await _heads(runtime, "parked")
+        if head.facts.agent in known and head.session_id not in taken
+    ]
+    asking = sum(bool(head.facts.requests) for head in heads)
+    return parked_lines(asking, len(heads) - asking, request.module, request.store)
+
+
+async def _heads(runtime: Runtime, status: SessionStatus) -> list[Head]:
     heads: list[Head] = []
     page: list[Head] | None = None
     while page is None or len(page) == PAGE:
         after = heads[-1].session_id if heads else None
-        page = await runtime.sessions(status="running", after=after, limit=PAGE)
+        page = await runtime.sessions(status=status, after=after, limit=PAGE)
         heads += page
     return heads
 
 
-# ---------------------------------------------------------------- to their ends
+# ---------------------------------------------------------------- after their ends
 
 
-async def _drive(driven: Sequence[Driven], progress: Progress) -> bool:
-    """Wait for all sessions to end and tell what happens; False if a signal came first."""
-
-    async def all_of_them() -> None:
-        async with anyio.create_task_group() as group:
-            for each in driven:
-                if each.error is None:
-                    group.start_soon(_follow, each, progress)
-
-    try:
-        return await until_signal(all_of_them, progress.refresh)
-    finally:
-        progress.close()
-
-
-async def _follow(driven: Driven, progress: Progress) -> None:
-    told = anyio.Event()
-
-    async def tell() -> None:
-        async for event in driven.handle.events():
-            progress.tell(event)
-        told.set()
-
-    async with anyio.create_task_group() as group:
-        group.start_soon(tell)
-        try:
-            driven.outcome = await driven.handle.outcome()
-            found = await driven.handle.inspect()
-            driven.checkpoint, driven.spent = found.checkpoint, spent_of(found.spent)
-        except UkemiError as error:
-            driven.error = error
-        else:
-            with anyio.move_on_after(TOLD_S_MAX):
-                await told.wait()
-        group.cancel_scope.cancel()
-
-
-async def until_signal(
-    body: Callable[[], Awaitable[None]], tick: Callable[[], None] | None = None
-) -> bool:
-    """Run the body to its end, or until SIGINT or SIGTERM comes; tell whether it has ended.
-
-    After the first signal the usual handlers are back, so a second one ends the process.
-    """
-    ended = False
-
-    async def listen() -> None:
-        try:
-            with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
-                async for _ in signals:
-                    break
-        except NotImplementedError:
-            return  # no such thing on this platform: an interrupt ends the process at once
-        group.cancel_scope.cancel()
-
-    async def refresh() -> None:
-        while tick is not None:
-            await anyio.sleep(REFRESH_S)
-            tick()
-
-    async with anyio.create_task_group() as group:
-        group.start_soon(listen)
-        group.start_soon(refresh)
-        await body()
-        ended = True
-        group.cancel_scope.cancel()
-    return ended
+async def _look_at(where: str, driven: Sequence[Driven]) -> None:
+    """Look up how the store has what has not ended; its runtime has been left."""
+    ids = [each.handle.id for each in driven if each.outcome is None]
+    found = await left_in_store(where, ids)
+    for each in driven:
+        left = found.get(each.handle.id)
+        if left is not None:
+            each.found, each.asks = left.found, left.asks
+            each.parked = left.found.status == "parked"
 
 
 async def _close_models(agents: Sequence[Agent]) -> None:
@@ -319,82 +278,6 @@ async def _close_models(agents: Sequence[Agent]) -> None:
             await close()
 
 
-# ---------------------------------------------------------------- telling
-
-
 def _tell_alerts(out: Output, runtime: Runtime) -> None:
     for alert in runtime.alerts:
         out.note(f"alert: {alert}", "red")
-
-
-def _tell_how_to_resume(
-    out: Output, driven: Sequence[Driven], request: RunRequest | ResumeRequest
-) -> None:
-    """Say that nothing is lost, and the command that goes on."""
-    left = [each.handle.id for each in driven if each.outcome is None and each.error is None]
-    if isinstance(request, RunRequest):
-        module = request.agent.rpartition(":")[0]
-    else:
-        module = request.module
-    ids = left if len(left) <= IDS_NAMED_MAX else []
-    words = ["ukemi", "resume", module, *ids, "--store", request.store]
-    for option, value in (("--policy", request.policy), ("--model", request.model)):
-        words += [option, value] if value is not None else []
-    count = plural(len(left), "session")
-    out.note(f"interrupted; {count} unfinished, all checkpoints are stored. Go on with:", "yellow")
-    out.note(shlex.join(words), "bold")
-
-
-def _tell_outcome(out: Output, driven: Driven) -> None:
-    """Print the answer, and nothing else, on standard output; what a person needs aside."""
-    if out.as_json:
-        out.data(_data(driven))
-    elif isinstance(driven.outcome, Completed):
-        out.text(driven.outcome.answer)
-    elif driven.outcome is not None:
-        for line in outcome_lines(outcome_to_data(driven.outcome), out.aside):
-            out.beside(line)
-        out.note(f"ukemi show {driven.handle.id} has all of it", "grey")
-        if isinstance(driven.outcome, HandedOver) and driven.outcome.dossier.in_doubt:
-            out.note(f"ukemi resolve {driven.handle.id} OPTION settles the doubt", "grey")
-    elif driven.error is not None:
-        out.note(f"{driven.handle.id}: {driven.error}", "red")
-
-
-def _tell_all(out: Output, driven: Sequence[Driven], *, single: bool) -> None:
-    """Tell what became of them; JSON is one object only where one session was asked for by id."""
-    if out.as_json and not single:
-        out.data([_data(each) for each in driven])
-    elif len(driven) == 1:
-        _tell_outcome(out, driven[0])
-    elif driven:
-        columns = (Column("ID"), Column("AGENT"), Column("END", gives_way=True))
-        out.text(table(columns, [_row(each) for each in driven], out.terminal))
-    else:
-        out.note("there is nothing to resume")
-
-
-def _row(driven: Driven) -> list[Cell]:
-    if driven.outcome is not None:
-        data = outcome_to_data(driven.outcome)
-        end = Cell(one_line(outcome_line(data)), status_colour(str(data["outcome"])))
-    elif driven.error is not None:
-        end = Cell(one_line(str(driven.error)), "red")
-    else:
-        end = Cell(status_words("running"), status_colour("running"))
-    return [Cell(driven.handle.id), Cell(driven.agent), end]
-
-
-def _data(driven: Driven) -> dict[str, Any]:
-    return {
-        "session_id": driven.handle.id,
-        "agent": driven.agent,
-        "outcome": None if driven.outcome is None else outcome_to_data(driven.outcome),
-        "error": None if driven.error is None else str(driven.error),
-        "checkpoint": driven.checkpoint,
-        "spent": dict(driven.spent),
-    }
-
-
-def _status(driven: Sequence[Driven]) -> ExitStatus:
-    return DONE if all(isinstance(each.outcome, Completed) for each in driven) else NOT_DONE

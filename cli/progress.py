@@ -10,6 +10,7 @@ from typing import TextIO
 
 from msgspec import Struct
 
+from ..actors.approvals.approvals import ApprovalRequest
 from ..actors.events import (
     AlertRaised,
     ApprovalDecided,
@@ -55,7 +56,9 @@ from ..actors.events import (
     TrajectoryRestarted,
     UpstreamHeld,
 )
+from ..actors.inspection import ApprovalFact
 from .answers import detail_words
+from .left import ask_words
 from .rollback_words import rollback_event_words
 from .staged_words import staged_event_words
 from .terminal import Colour, Terminal, amount, duration, fit, one_line, width_left
@@ -64,8 +67,11 @@ from .undone import undo_event_words
 SPINNER = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 
 
-def event_words(event: Event) -> tuple[str, Colour | None] | None:
-    """Return what a line says of an event, or None for one that is not worth a line. Pure."""
+def event_words(event: Event, at: str = "") -> tuple[str, Colour | None] | None:
+    """Return what a line says of an event, or None for one that is not worth a line. Pure.
+
+    ``at`` names the store in lines to type.
+    """
     match event:
         case ModelAsked(attempt=1) | ModelPiece():
             return None
@@ -82,7 +88,7 @@ def event_words(event: Event) -> tuple[str, Colour | None] | None:
         case MessageReceived():
             return f"user: {event.text}", "bold"
         case ApprovalRequested() | ApprovalDecided() | ApprovalExpired():
-            return _approval_words(event)
+            return _approval_words(event, at)
         case ChangeDecided():
             return staged_event_words(event)
         case DecisionTaken():
@@ -177,13 +183,12 @@ def _parking_words(event: SessionParked | SessionWoken) -> tuple[str, Colour | N
 
 
 def _approval_words(
-    event: ApprovalRequested | ApprovalDecided | ApprovalExpired,
+    event: ApprovalRequested | ApprovalDecided | ApprovalExpired, at: str
 ) -> tuple[str, Colour | None]:
     match event:
         case ApprovalRequested():
-            risk = f": {event.risk}" if event.risk else ""
-            ways = f"ukemi approve {event.request}, or ukemi deny {event.request}"
-            return f"may {event.tool}{event.arguments} run?{risk} ({ways})", "yellow"
+            said = ask_words(event.tool, event.arguments, event.risk, event.request, at)
+            return said, "yellow"
         case ApprovalDecided():
             changed = ", with other arguments" if event.edited else ""
             return f"{event.by or 'somebody'} {event.verdict} {event.request}{changed}", "yellow"
@@ -242,10 +247,16 @@ class Live(Struct):
     doing: str = "starting"
     since: float = 0.0
     pieces: int = 0
+    parked: bool = False
 
     def take(self, event: Event, now: float) -> None:
         """Follow an event."""
+        self.parked = False
         match event:
+            case SessionParked():
+                self.rest(now)
+            case SessionWoken():
+                self._begin("going on", now)
             case ModelAsked():
                 self._begin("model", now)
             case ModelPiece():
@@ -261,6 +272,11 @@ class Live(Struct):
                 self._begin(f"waiting to repeat {event.subject}", now)
             case _:
                 pass
+
+    def rest(self, now: float) -> None:
+        """It waits in the store."""
+        self.parked = True
+        self._begin("parked", now)
 
     def _begin(self, doing: str, now: float) -> None:
         self.doing, self.since, self.pieces = doing, now, 0
@@ -279,6 +295,7 @@ class Progress:
     Args:
         several: more than one session runs, so each line begins with its session.
         live: whether the last line is rewritten in place.
+        at: what lines to type say of the store; nothing for the usual one.
     """
 
     def __init__(
@@ -288,13 +305,16 @@ class Progress:
         *,
         several: bool = False,
         live: bool = False,
+        at: str = "",
         now: Callable[[], float] = time.monotonic,
     ) -> None:
         self._stream = stream
         self._terminal = terminal
         self._several = several
         self._live = live
+        self._at = at
         self._now = now
+        self._asked: set[str] = set()
         self._sessions: dict[str, Live] = {}
         self._drawn = False
         self._turn = 0
@@ -302,13 +322,32 @@ class Progress:
     def tell(self, event: Event) -> None:
         """Tell one event."""
         self._take(event)
-        said = event_words(event)
+        if isinstance(event, ApprovalRequested):
+            self._asked.add(event.request)
+        said = event_words(event, self._at)
         if said is not None and not (self._live and isinstance(event, CallStarted)):
             named = self._several or isinstance(event, SessionStarted | SessionResumed)
             start = f"{event.session_id}  " if named and event.session_id else ""
             self.line(f"{start}{one_line(said[0])}", said[1])
         else:
             self.refresh()
+
+    def ask(self, session_id: str, asked: ApprovalFact | ApprovalRequest) -> None:
+        """Tell what a person is asked, unless that was told before."""
+        if asked.request not in self._asked:
+            self._asked.add(asked.request)
+            said = ask_words(asked.tool, asked.arguments, asked.risk, asked.request, self._at)
+            self.line(f"{self._start(session_id)}{one_line(said)}", "yellow")
+
+    def rest(self, session_id: str) -> None:
+        """Tell that a session was parked before its events were listened to."""
+        if self._live:
+            live = self._sessions.setdefault(session_id, Live(session_id))
+            live.rest(self._now())
+        self.line(f"{self._start(session_id)}parked", "grey")
+
+    def _start(self, session_id: str) -> str:
+        return f"{session_id}  " if self._several else ""
 
     def follow(self, event: Event) -> None:
         """Let an event show in the live line only."""
@@ -356,7 +395,11 @@ class Progress:
         if len(lives) == 1:
             return lives[0].words(self._now())
         checkpoints = sum(live.checkpoint for live in lives)
-        return f"{len(lives)} sessions · {checkpoints} checkpoints · {lives[-1].words(self._now())}"
+        parked = sum(live.parked for live in lives)
+        waiting = f" · {parked} parked" if parked else ""
+        at_work = next((live for live in reversed(lives) if not live.parked), lives[-1])
+        said = f"{len(lives)} sessions{waiting} · {checkpoints} checkpoints"
+        return f"{said} · {at_work.words(self._now())}"
 
     def _put(self, text: str) -> None:
         # Looking on is not worth a session: whoever reads this may have gone.
