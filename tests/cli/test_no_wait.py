@@ -1,11 +1,17 @@
 """What waits for a person: said with the lines to type, and not waited for with --no-wait."""
 
 from collections.abc import Callable
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
 import pytest
 from module_asking import BANK
+
+from ukemi.actors import CallStarted, SessionParked, SessionWoken
+from ukemi.cli.left import parked_lines
+from ukemi.cli.progress import Progress
+from ukemi.cli.terminal import Terminal
 
 Ukemi = Callable[..., Any]
 
@@ -56,3 +62,32 @@ def test_an_answer_lets_it_go_on_to_its_end(parked: Ukemi) -> None:
     ran = parked("resume", "bank", "--no-wait")
     assert (ran.status, ran.out) == (0, "Done.\n")
     assert "1 session waits for approval: ukemi approvals" in ran.err
+
+
+ASKS = "1 session waits for approval: ukemi approvals --store h.db"
+ASK = "3 sessions wait for approval: ukemi approvals --store h.db"
+STAY = "parked until a wait is over; stay with it: ukemi resume shop ID --store h.db"
+PARKED: list[tuple[int, int, list[str]]] = [
+    (0, 0, []),
+    (1, 0, [ASKS]),
+    (3, 0, [ASK]),
+    (1, 1, [ASKS, f"1 session is {STAY}"]),
+]
+
+
+@pytest.mark.parametrize(("asking", "waiting", "lines"), PARKED)
+def test_parked_ones_are_counted_by_what_they_wait_for(
+    asking: int, waiting: int, lines: list[str]
+) -> None:
+    assert parked_lines(asking, waiting, "shop", "h.db") == lines
+
+
+def test_the_live_line_counts_the_parked_and_shows_one_at_work() -> None:
+    stream = StringIO()
+    progress = Progress(stream, Terminal(width=120), several=True, live=True, now=lambda: 1.0)
+    progress.follow(CallStarted(session_id="a", n=2, index=0, tool="stock"))
+    progress.follow(SessionParked(session_id="b", due_at_ms=None))
+    shown = stream.getvalue().rpartition("\r")[2]
+    assert "2 sessions · 1 parked · 0 checkpoints · a · step 0" in shown
+    progress.follow(SessionWoken(session_id="b", by="decision"))
+    assert "parked" not in stream.getvalue().rpartition("\r")[2]
