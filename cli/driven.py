@@ -11,6 +11,7 @@ from ..actors.approvals.approvals import ApprovalRequest
 from ..actors.handle import SessionHandle
 from ..actors.inspection import Inspection
 from ..actors.outcome import Completed, HandedOver, Outcome, outcome_to_data
+from ..stores.records import Spent
 from ..supervisor.errors import UkemiError
 from .answers import outcome_line, outcome_lines, status_colour, status_words
 from .errors import DONE, NOT_DONE, ExitStatus
@@ -165,7 +166,8 @@ def driven_data(driven: Driven, where: str) -> dict[str, Any]:
         "outcome": None if driven.outcome is None else outcome_to_data(driven.outcome),
         "error": None if driven.error is None else str(driven.error),
         "checkpoint": None if found is None else found.checkpoint,
-        "spent": None if found is None else spent_of(found.spent),
+        # Until the first checkpoint nothing is stored of what was spent: zeros would be false.
+        "spent": None if found is None or found.spent == Spent() else spent_of(found.spent),
         "asks": [_ask_data(each, at_store(where)) for each in driven.asks],
     }
 

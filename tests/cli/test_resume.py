@@ -235,7 +235,8 @@ def test_an_interrupted_run_is_null_as_json(tmp_path: Path) -> None:
         process.send_signal(signal.SIGINT)
         out, _ = process.communicate(timeout=BOUND_S)
     assert process.returncode == 1
-    assert '"outcome":null' in out
+    assert '"status":"running","outcome":null' in out
+    assert '"spent":null' in out, "nothing is stored of it yet"
     assert out.count("\n") == 1
 
 
