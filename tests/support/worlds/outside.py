@@ -195,7 +195,8 @@ class Outside:
         """Return what is known of a call's body, its compensation or its commit."""
         name = (context.session_id, context.call, part)
         found = self.seen.get(name)
-        if found is None:
+        # A process that was cut off may have read under a number that its successor gave anew.
+        if found is None or (found.what != what and found.kind in READS):
             found = self.seen[name] = Seen(context.session_id, context.call, kind, what, part)
         return found
 
