@@ -4,7 +4,7 @@ from typing import Any, Literal
 
 from msgspec import Struct
 
-from .cells import WHAT, Cell, Step, effects_of
+from .cells import Cell, Step, effects_of
 from .promises import PROMISES, Broken, Promise
 from .record import BodyRun, Seen
 from .untested import Allowed, Untested, count_of, names_of, not_allowed
@@ -243,8 +243,3 @@ def findings_of(found: list[tuple[str, list[Broken]]]) -> tuple[Finding, ...]:
         Finding(promise=each.promise, tool=each.tool, why=each.why, cells=tuple(cells[each]))
         for each in ordered
     )
-
-
-def fault_words(fault: str) -> str:
-    """Return what a fault is, for people."""
-    return WHAT[fault]
