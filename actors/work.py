@@ -95,65 +95,66 @@ class Superseded(Exception):
 
 
 class _Body:
-    """One body under way."""
+    """One body under way, in a scope of its own."""
 
-    __slots__ = ("expired", "scope", "what")
+    __slots__ = ("expired", "leaked", "scope", "what")
 
     def __init__(self, what: str, scope: anyio.CancelScope) -> None:
-        self.scope = scope
         self.what = what
+        self.scope = scope
         self.expired = False
+        self.leaked = False
+        """It left a scope open inside of its own; that has been closed."""
+
+    def leave(self, error: BaseException | None) -> bool:
+        """The body is over: close its scope; tell whether that swallows what the body raised."""
+        self.leaked = close_leaked(self.scope)
+        return _exit(self.scope, error)
 
 
-class _Standing:
-    """A scope that stays open in one task from body to body: one for each costs more than all else here.
+class _Standing(_Body):
+    """Body after body in one scope that stays open: one for each costs more than all else here.
 
-    Entered around each body, it closes only where it was cancelled; then the next body opens another.
+    It closes only where it was cancelled; then the next body opens another.
     """
 
-    __slots__ = ("_stack", "busy", "scope")
+    __slots__ = ("_stack", "busy", "open")
 
     def __init__(self) -> None:
         self._stack: ScopeStack | None = None
-        self.scope: anyio.CancelScope | None = None
+        self.open = False
         self.busy = False
         """A body runs in it, or others run side by side in tasks of their own."""
 
-    def opened(self, make: type[anyio.CancelScope]) -> anyio.CancelScope:
-        """Return the scope, open."""
-        if self.scope is None:
+    def begin(self, what: str, make: Callable[[], anyio.CancelScope]) -> None:
+        """The next body begins."""
+        self.busy = True
+        self.what = what
+        self.expired = False
+        if not self.open:
             self.scope = make()
             self.scope.__enter__()
             self._stack = scopes_of_task()
-        return self.scope
+            self.open = True
 
-    def __enter__(self) -> None:
-        self.busy = True
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> bool:
+    def leave(self, error: BaseException | None) -> bool:
         self.busy = False
-        assert self.scope is not None
-        return self.scope.cancel_called and self.close(kind, error, trace)
+        scope, stack = self.scope, self._stack
+        self.leaked = (stack is None or stack.cancel_scope is not scope) and close_leaked(scope)
+        return scope.cancel_called and self.close(error)
 
-    def close(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> bool:
+    def close(self, error: BaseException | None) -> bool:
         """Close the scope, as the innermost of the task; tell whether it swallows the error."""
-        scope, self.scope, self._stack = self.scope, None, None
-        return scope is not None and bool(scope.__exit__(kind, error, trace))
+        if not self.open:
+            return False
+        self.open, self._stack = False, None
+        return _exit(self.scope, error)
 
-    def close_leaked(self, scope: anyio.CancelScope) -> bool:
-        """Close what a body has left open inside of it; see `loops.close_leaked`."""
-        stack = self._stack
-        return (stack is None or stack.cancel_scope is not scope) and close_leaked(scope)
+
+def _exit(scope: anyio.CancelScope, error: BaseException | None) -> bool:
+    """Close a scope; tell whether it swallows what ended its block."""
+    trace = None if error is None else error.__traceback__
+    return bool(scope.__exit__(None if error is None else type(error), error, trace))
 
 
 class Work:
@@ -187,7 +188,7 @@ class Work:
         trace: TracebackType | None,
     ) -> bool:
         standing, self._standing = self._standing, None
-        return standing is not None and standing.close(kind, error, trace)
+        return standing is not None and standing.close(error)
 
     @contextmanager
     def side_by_side(self) -> Generator[None]:
@@ -222,21 +223,22 @@ class Work:
         """
         if self.cut is not None:
             raise CutOff(self.cut)
-        scope, standing = self._scope_for_one()
-        body = _Body(what, scope)
+        body = self._begun(what)
         timer = None
         if limit_s is not None:
             timer = self._timers.after(limit_s, partial(self._expire, body))
         self._bodies.append(body)
         try:
-            with standing or scope:
-                try:
-                    value = await function()
-                finally:
-                    leaked = (standing.close_leaked if standing else close_leaked)(scope)
+            try:
+                value = await function()
+            except BaseException as error:
+                if not body.leave(error):
+                    raise
+            else:
+                body.leave(None)
                 if self.closed:
                     raise Superseded(value)
-                if leaked:
+                if body.leaked:
                     raise LeakedScope(what)
                 return value
         except Superseded:
@@ -260,28 +262,32 @@ class Work:
             self._explain(body, limit_s, panic)
             raise panic from error
         finally:
-            self._leave(body, timer)
+            self._bodies.remove(body)
+            if timer is not None:
+                timer.cancel()
+            if self._graces:
+                self._calm(body)
         self._explain(body, limit_s, None)
         raise AssertionError("a scope swallowed a cancellation that nobody asked for")
 
-    def _scope_for_one(self) -> tuple[anyio.CancelScope, _Standing | None]:
-        """Return the scope that the next body runs in, and whether it is the shared one."""
+    def _begun(self, what: str) -> _Body:
+        """Open the scope that the next body runs in: the shared one, or one of its own."""
         if self._scope is None:
             # The loop's own class: made from anyio's it is looked up, and initialised twice.
             self._scope = type(anyio.CancelScope())
         standing = self._standing
         if standing is not None and not standing.busy:
-            return standing.opened(self._scope), standing
-        return self._scope(), None
+            standing.begin(what, self._scope)
+            return standing
+        body = _Body(what, self._scope())
+        body.scope.__enter__()
+        return body
 
-    def _leave(self, body: _Body, timer: Timer | None) -> None:
-        self._bodies.remove(body)
-        if timer is not None:
-            timer.cancel()
-        if self._graces:
-            grace = self._graces.pop(body, None)
-            if grace is not None:
-                grace.cancel()
+    def _calm(self, body: _Body) -> None:
+        """The body has ended in time, if it was cancelled."""
+        grace = self._graces.pop(body, None)
+        if grace is not None:
+            grace.cancel()
 
     def _explain(self, body: _Body, limit_s: float | None, error: Exception | None) -> None:
         """Raise what ended the body, where it was not the body itself."""
