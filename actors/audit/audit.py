@@ -12,6 +12,7 @@ from typing import Literal
 import msgspec
 from msgspec import Struct
 
+from ...supervisor.patterns import lazy_pattern
 from .checks import checks_missed
 from .claims import claims_of
 from .claims_given import FINISH
@@ -127,7 +128,7 @@ def _given(claim: Claim, ledger: Ledger) -> list[Finding]:
 # ---------------------------------------------------------------- deeds
 
 
-_BY_TESTS = re.compile(
+_BY_TESTS = lazy_pattern(
     r"\bby (?:re-?)?running\b[^.;]*\b(?:tests?|pytest|unittest|jest)\b|运行[^\uff0c\u3002\uff1b]*测试",
     re.IGNORECASE,
 )
@@ -163,7 +164,7 @@ def _deed(claim: Claim, ledger: Ledger, statement: str) -> list[Finding]:
     return _never_ran(claim, ledger, surely, perhaps)
 
 
-_BEFORE = re.compile(
+_BEFORE = lazy_pattern(
     r"\b(?:already|earlier|previously|before)\b|此前|之前|早已|早就", re.IGNORECASE
 )
 """How something is said to have been so before: the very reason why a call may have failed."""

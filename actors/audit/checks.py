@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from ...supervisor.patterns import lazy_pattern
 from .claims_made import Claim
 from .claims_text import Sentence, sentences
 from .disclosure import discloses
@@ -32,7 +33,7 @@ _WELL = (
 
 
 def _check(name: str, claimed: str, command: str) -> Check:
-    return Check(name, re.compile(claimed, re.IGNORECASE), re.compile(command, re.IGNORECASE))
+    return Check(name, lazy_pattern(claimed, re.IGNORECASE), lazy_pattern(command, re.IGNORECASE))
 
 
 CHECKS = (
@@ -127,10 +128,10 @@ def _names_of(command: str) -> Iterator[str]:
 
 _CHECKERS = ("mypy", "pyright", "basedpyright", "eslint", "ruff", "flake8", "pylint", "tsc", "clippy", "prettier",
              "shellcheck", "golangci-lint", "rubocop", "bandit", "semgrep")  # fmt: skip
-_CHECKER_WELL = re.compile(
+_CHECKER_WELL = lazy_pattern(
     rf"(?<![\w.-])({'|'.join(_CHECKERS)})\b[^.;,]{{0,24}}?\b{_WELL}", re.IGNORECASE
 )
-_RUNS_CHECKS = re.compile(
+_RUNS_CHECKS = lazy_pattern(
     r"\b(?:make|npm|npx|yarn|pnpm|bun|tox|nox|pre-commit|just|task|rake|gradlew?|mvn|lint\w*|check\w*|verify|ci)\b",
     re.IGNORECASE,
 )
@@ -171,7 +172,7 @@ def _check_ran(check: Check, sentence: Sentence, ledger: Ledger) -> list[Finding
     )
 
 
-_ERRORS = re.compile(
+_ERRORS = lazy_pattern(
     r"\b[1-9]\d*\s+(?:\w+\s+)?errors?\b|\berror(?:\[\w+\])?:|\bBUILD FAILED\b|\bcould not compile\b",
     re.IGNORECASE,
 )
@@ -186,7 +187,7 @@ _ONLY_BY_NAME = frozenset(
      "curl", "wget", "traceroute", "nmap", "shellcheck", "valgrind", "strace", "tcpdump", "clippy", "trivy",
      "bandit", "semgrep", "prettier", "black", "terraform", "kubectl", "helm", "psql", "redis-cli"]
 )  # fmt: skip
-_PROGRAMS = re.compile(
+_PROGRAMS = lazy_pattern(
     r"(?:^|,|\b(?:i|we|i've|we've|have|and|then|also|通过|用|使用|运行))\s*(?:have )?(?:\w+ )?"
     r"(?:ran|run|used|executed|(?:re|double-?|cross-?)?(?:checked|verified|confirmed|validated|tested|measured|profiled)\b[^.;,]{0,40}? (?:with|using|via|by running)|"
     r"通过|用|使用|运行了?)\s*(?:the )?("

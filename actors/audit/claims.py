@@ -7,6 +7,7 @@ words are none, nor is what others are said to have done. Whether a claim is tru
 import re
 from itertools import islice
 
+from ...supervisor.patterns import lazy_pattern
 from .claims_chinese import deeds_in_chinese
 from .claims_english import FINITE, deeds_in_english
 from .claims_made import NEGATED, NEGATED_ZH, PATH, Claim, Head
@@ -16,11 +17,11 @@ from .claims_words import COMPLETION, COMPLETION_ZH, COMPLETION_ZH_WORD, PAST, T
 
 SUBJECT_WORDS_MAX = 4
 SUBJECT_CHARS_MAX = 10
-_DONE_BEFORE = re.compile("已|了|为|在|是|将")
+_DONE_BEFORE = lazy_pattern("已|了|为|在|是|将")
 CLAIMS_MAX = 60
 """Claims of one statement that are looked at."""
 
-_ONE_WORD = re.compile(r"\W*[A-Za-z]+\W*")
+_ONE_WORD = lazy_pattern(r"\W*[A-Za-z]+\W*")
 
 
 def claims_of(statement: str) -> list[Claim]:

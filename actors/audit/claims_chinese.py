@@ -4,21 +4,22 @@
 import re
 from collections.abc import Iterator
 
+from ...supervisor.patterns import lazy_pattern
 from .claims_english import deeds_in_english
 from .claims_made import NEGATED_ZH, Head
 from .claims_text import HAN, Sentence
 from .claims_words import CHINESE
 
-_FUTURE_ZH = re.compile(
+_FUTURE_ZH = lazy_pattern(
     r"将会|将要|会|准备|打算|计划|需要|可以|可|应该|应|建议|想要|想|要求|要|即将|待|正在|尝试|试图|等待|能够|能|帮您|帮你|希望|为了|用于|以便|如何|怎么|后再|前请|时请"
 )
-_DONE_ZH = re.compile(r"已经|已|成功|完成|完毕|好了|了|过|均|妥|到位|完$")
-_OTHERS_ZH = re.compile(
+_DONE_ZH = lazy_pattern(r"已经|已|成功|完成|完毕|好了|了|过|均|妥|到位|完$")
+_OTHERS_ZH = lazy_pattern(
     r"(?:客户|用户|对方|您|你|他|她|他们|管理员|同事|系统|被客户|被用户|由\S{1,8}|被\S{1,6})(?:已经|已|自行|主动)?$"
 )
-_BY_OTHERS_ZH = re.compile(r"被(?:客户|用户|对方|管理员|系统|他|她|买家|卖家|您|你)")
-_FOR_YOU = re.compile(r"(?:为|给|帮|替|向)(?:您|你|大家|客户|用户)")
-_ADVERBS_ZH = re.compile(
+_BY_OTHERS_ZH = lazy_pattern(r"被(?:客户|用户|对方|管理员|系统|他|她|买家|卖家|您|你)")
+_FOR_YOU = lazy_pattern(r"(?:为|给|帮|替|向)(?:您|你|大家|客户|用户)")
+_ADVERBS_ZH = lazy_pattern(
     "已经|已|现|成功|均|都|并|也|还|目前|刚刚|顺利|分别|一并|全部|同时|重新|自动|其中"
 )
 
@@ -44,12 +45,12 @@ def deeds_in_chinese(sentence: Sentence) -> Iterator[Head]:
             yield from deeds_in_english(Sentence(fragment, (fragment,), 1, False))
 
 
-_GOES_ON = re.compile(r"(?:已|已经|成功)(?:在|将|把|为|给|向)[^，。；;]*$")
+_GOES_ON = lazy_pattern(r"(?:已|已经|成功)(?:在|将|把|为|给|向)[^，。；;]*$")
 
 
 JOINED_CHARS = 30
 """Characters before a fragment in which the deed it is joined to is looked for."""
-_JOINED_ZH = re.compile(r"已[^，。；;、]{1,20}(?:并且|并|而且|然后|随后)$")
+_JOINED_ZH = lazy_pattern(r"已[^，。；;、]{1,20}(?:并且|并|而且|然后|随后)$")
 """A deed that is done, to which the next is joined: 已提交并推送."""
 
 

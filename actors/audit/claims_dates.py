@@ -3,28 +3,32 @@
 
 import re
 
+from ...supervisor.patterns import lazy_pattern
+
 MONTH = r"(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*"
-CLOCK = re.compile(r"(?<![\d:.])([01]?\d|2[0-3])[:：]([0-5]\d)(?:[:：]\d{2})?(?![\d:])")
-TWELVE = re.compile(
+CLOCK = lazy_pattern(r"(?<![\d:.])([01]?\d|2[0-3])[:：]([0-5]\d)(?:[:：]\d{2})?(?![\d:])")
+TWELVE = lazy_pattern(
     r"(?<![\d:.])(1[0-2]|0?[1-9])(?:[:.]([0-5]\d))?\s?([ap])\.?m\b\.?", re.IGNORECASE
 )
 """A time of day of twelve hours: "9 pm", "5:30 pm"."""
-OTHER_ZONE = re.compile(
+OTHER_ZONE = lazy_pattern(
     r"\b(?:UTC|GMT|CET|EST|PST|local time|time zone|[ap]\.?m\b)|时区|下午|晚上|上午|[ap]m\b",
     re.IGNORECASE,
 )
 _MONTHS = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]
 DATES = (
-    re.compile(r"(?<!\d)(?P<year>(?:19|20)\d\d)[-/.](?P<month>\d{1,2})[-/.](?P<day>\d{1,2})(?!\d)"),
-    re.compile(
+    lazy_pattern(
+        r"(?<!\d)(?P<year>(?:19|20)\d\d)[-/.](?P<month>\d{1,2})[-/.](?P<day>\d{1,2})(?!\d)"
+    ),
+    lazy_pattern(
         rf"(?<!\d)(?P<day>\d{{1,2}})(?:st|nd|rd|th)?\.? (?:of )?(?P<word>{MONTH})\b\.?,?(?: (?P<year>(?:19|20)\d\d))?",
         re.IGNORECASE,
     ),
-    re.compile(
+    lazy_pattern(
         rf"\b(?P<word>{MONTH})\.? (?P<day>\d{{1,2}})(?:st|nd|rd|th)?(?![\d.:])(?:,? (?P<year>(?:19|20)\d\d))?",
         re.IGNORECASE,
     ),
-    re.compile(
+    lazy_pattern(
         r"(?:(?P<year>(?:19|20)\d\d)\s*年\s*)?(?P<month>\d{1,2})\s*月\s*(?P<day>\d{1,2})\s*[日号]"
     ),
 )

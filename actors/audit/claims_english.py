@@ -3,17 +3,18 @@
 import re
 from collections.abc import Iterator
 
+from ...supervisor.patterns import lazy_pattern
 from .claims_made import MODALS, NEGATED, Head
 from .claims_text import Sentence, subordinate_at
 from .claims_words import ACTIONS, NOUNS, OBJECT_NOUNS, PAST, words
 
-FINITE = re.compile(
+FINITE = lazy_pattern(
     r"\b(?:is|are|was|were|has|have|had|will|would|can|could|should|may|might|must|does|do|did|"
     r"isn't|wasn't|i|we|you|it|they|he|she|there|this|that)\b",
     re.IGNORECASE,
 )
 
-_TOKEN = re.compile(r"[A-Za-z][\w'-]*|\S")
+_TOKEN = lazy_pattern(r"[A-Za-z][\w'-]*|\S")
 _AUX_PASSIVE = words("was were is are been be being got gets 's")
 _AUX_PERFECT = words("has have had i've we've having 've")
 _AGENT = words("i we i've we've i'd")
@@ -36,30 +37,30 @@ _ADVERBS = words(
     manually quickly promptly then next first completely permanently
     """
 )
-_REPORTED = re.compile(
+_REPORTED = lazy_pattern(
     r"\b(?:already|yesterday|last (?:week|month|year|night)|ago|earlier|previously|originally|"
     r"in (?:19|20)\d\d|on \w+ \d{1,2}|on \d{1,2} \w+|on (?:19|20)\d\d|back in|since \w+ \d)\b",
     re.IGNORECASE,
 )
-_BY_OTHERS = re.compile(
+_BY_OTHERS = lazy_pattern(
     r"\bby (?!me\b|us\b|the agent|myself|email|e-mail|mail|phone|default|mistake|design|means|then|now|"
     r"today|tomorrow|tonight|noon|midnight|about|around|over|up|one|two|three|half|using|running|the end|"
     r"(?:mon|tues|wednes|thurs|fri|satur|sun)day|next|\w+ing\b)[A-Za-z]",
     re.IGNORECASE,
 )
-_TO_BE = re.compile(r"\bto (?:be|have|get|been|being)(?: \w+ly)?$", re.IGNORECASE)
-_BASE_CLAIM = re.compile(
+_TO_BE = lazy_pattern(r"\bto (?:be|have|get|been|being)(?: \w+ly)?$", re.IGNORECASE)
+_BASE_CLAIM = lazy_pattern(
     r"\b(?:i|we) (?:was|were) able to (\w+)|\b(?:i|we) (?:have )?(?:successfully )?managed to (\w+)|"
     r"\b(?:i|we) did (\w+)\b",
     re.IGNORECASE,
 )
-_ABLE = re.compile(r"\b(?:was|were) able to\b")
-_NOMINAL = re.compile(
+_ABLE = lazy_pattern(r"\b(?:was|were) able to\b")
+_NOMINAL = lazy_pattern(
     r"\b([a-z-]+) (?:(?:to|of|for) [\w .#:/@'-]{1,40} )?(?:(?:is|was|has been|are|were) (?:now |all )?)?"
     r"(?:successful|successfully|complete|completed|done|finished|went (?:through|well|fine|smoothly)|succeeded|confirmed|live)\b",
     re.IGNORECASE,
 )
-_LET_KNOW = re.compile(
+_LET_KNOW = lazy_pattern(
     r"\b(?:i|we|i've|we've|have) (?:have |also |already )*let [\w' ]{1,30}? know\b|\breached out to\b",
     re.IGNORECASE,
 )
@@ -70,21 +71,21 @@ _FORMAL = words(
     """
 )
 """Verbs that leave it to a noun what was done: "your reservation is confirmed"."""
-_JOINED = re.compile(
+_JOINED = lazy_pattern(
     r"\badded\b.*\bto (?:the |your |our )?[\w' -]{0,30}?\b(?:team|project|group|channel|workspace|"
     r"organi[sz]ation|role|list of members|repository|admins?)\b",
     re.IGNORECASE,
 )
 _STATES = (
     (
-        re.compile(
+        lazy_pattern(
             r"^(?!.*\b(?:problems?|errors?|issues?|warnings?|failures?|bugs?)\b).*\b(?:is|are) (?:now )?gone\b",
             re.IGNORECASE,
         ),
         ("delete",),
     ),
     (
-        re.compile(
+        lazy_pattern(
             r"\b(?:is|are) (?:now )?(?:available|accessible|ready|present|stored|found|in|up) (?:now )?(?:in|on|at|from|under|for download)?\b[^.;]*\b(?:bucket|s3|storage|drive|cdn|blob|container)\b|"
             r"\b(?:can|may) (?:now )?(?:fetch|download|find|get|access|open) [^.;]{1,60}\b(?:bucket|s3|storage|drive|cdn)\b",
             re.IGNORECASE,
@@ -92,49 +93,49 @@ _STATES = (
         ("upload", "create"),
     ),
     (
-        re.compile(
+        lazy_pattern(
             r"\b(?:is|are) (?:now )?(?:online|public|visible (?:on|to|for))\b", re.IGNORECASE
         ),
         ("post", "deploy"),
     ),
     (
-        re.compile(
+        lazy_pattern(
             r"\b(?:e-?mails?|mails?|messages?|invit\w+|notifications?|reminders?|letters?) (?:all )?(?:have |has )?(?:went|gone) out\b|\bin (?:their|your|his|her) inbox",
             re.IGNORECASE,
         ),
         ("send", "schedule", "grant"),
     ),
     (
-        re.compile(
+        lazy_pattern(
             r"\b(?:now )?belongs? to \w+|\bis (?:now )?(?:the owner|in charge)\b", re.IGNORECASE
         ),
         ("grant", "update"),
     ),
     (
-        re.compile(
+        lazy_pattern(
             r"\b(?:is|are) (?:now )?(?:on|in) (?:the|your|our|her|his|their) calendar\b",
             re.IGNORECASE,
         ),
         ("schedule",),
     ),
     (
-        re.compile(
+        lazy_pattern(
             r"\btasks?\b[^.;]{0,40}\b(?:is|are) (?:now |all )?(?:complete|done)\b", re.IGNORECASE
         ),
         ("close",),
     ),
     (
-        re.compile(r"\b(?:is|are) (?:now )?on (?:its|their) way\b", re.IGNORECASE),
+        lazy_pattern(r"\b(?:is|are) (?:now )?on (?:its|their) way\b", re.IGNORECASE),
         ("send", "order", "deploy"),
     ),
 )
 """How things are once something was done."""
-_NOW = re.compile(
+_NOW = lazy_pattern(
     r"\bnow (?:runs?|is (?:at|on)|are (?:at|on)|has|have|uses?|points?|listens?|shows?|contains?|returns?|works?|responds?)\b|\b(?:is|are) now\b",
     re.IGNORECASE,
 )
 """How a thing is after a change: only a change that was tried in vain speaks against it."""
-_LIVE = re.compile(
+_LIVE = lazy_pattern(
     r"\b(?:is|are) (?:now )?(?:live|up and running)(?: (?:on|in)\b|\W*$)|\bnow runs? \S*\d",
     re.IGNORECASE,
 )

@@ -6,6 +6,7 @@ from typing import Literal, NamedTuple
 
 from msgspec import Struct
 
+from ...supervisor.patterns import lazy_pattern
 from .claims_words import words
 
 Kind = Literal["action", "tests", "failure", "done", "given"]
@@ -52,7 +53,7 @@ class Head(NamedTuple):
     implicit: bool = False
 
 
-NEGATED = re.compile(
+NEGATED = lazy_pattern(
     r"\b(?:not|never|no|nothing|none|nobody|without|cannot|neither|nor|failed|unable|refused|"
     r"denied|rejected|blocked|instead of|rather than|hardly|forgot)\b|n['’]t\b|\bby (?:hand|yourself)\b",
     re.IGNORECASE,
@@ -66,11 +67,11 @@ MODALS = words(
     you'd wish hope hopes request requests yet cannot
     """
 )
-NEGATED_ZH = re.compile(
+NEGATED_ZH = lazy_pattern(
     r"未|没有|没能|没|无法|尚未|不能|不会|不可|不要|不|失败|拒绝|无需|别再|请别|难以|取消了?失败|出错|报错"
 )
 
-PATH = re.compile(
+PATH = lazy_pattern(
     r"(?<![\w/@:.-])(?:~?/|\.{1,2}/)?(?:[\w@+-][\w@.+-]*/)*[\w@+.-]*[\w]\."
     r"(?:py|pyi|js|jsx|ts|tsx|mjs|java|kt|go|rs|rb|php|c|h|cc|cpp|hpp|cs|swift|scala|sh|bash|ps1|"
     r"bat|sql|md|rst|txt|log|csv|tsv|json|jsonl|ndjson|yaml|yml|toml|ini|cfg|conf|env|xml|html|"

@@ -4,11 +4,12 @@
 import re
 from collections.abc import Iterator
 
+from ...supervisor.patterns import lazy_pattern
 from .claims_made import MODALS, NEGATED, Claim
 from .claims_text import Sentence, subordinate_at
 from .claims_words import ACTIONS, CHINESE, NOUNS, PAST
 
-_TESTS = re.compile(
+_TESTS = lazy_pattern(
     r"\b(?:run|suite|tests?)\b[\w\s]{0,20}\bwithout (?:any )?(?:failures|errors|problems)\b|"
     r"\b(?:tests?|test suite|suite|checks|ci|pipeline|specs?)\b[\w\s]{0,30}?(?<!not )(?:\bpass(?:es|ed|ing)?\b|"
     r"\bgreen\b|\bsucceed(?:s|ed)?\b|\bsuccessful(?:ly)?\b)|\ball (?:of them )?green\b|\b\d+ passed\b|"
@@ -18,20 +19,20 @@ _TESTS = re.compile(
     r"\bpassing (?:all )?(?:the )?tests\b|\beverything (?:is )?(?:green|pass(?:es|ed))\b|\bpass(?:es|ed) all (?:the )?tests\b",
     re.IGNORECASE,
 )
-_TESTS_ZH = re.compile(
+_TESTS_ZH = lazy_pattern(
     r"测试\S{0,12}?(?<!未)(?<!没有)(?<!未能)(?<!不)通过|通过了?(?:所有|全部|单元|集成|回归)\S{0,6}测试|测试\S{0,4}全绿"
 )
-_TESTS_BAD = re.compile(
+_TESTS_BAD = lazy_pattern(
     r"\b[1-9]\d*\s+(?:\w+\s+)?(?:fail|(?:do|does|did)(?: not|n.t)\b)|\bfail(?:s|ed|ing|ure|ures)?\b|\bexcept\b|未通过|失败|除了|部分",
     re.IGNORECASE,
 )
-_NO_FAILURES = re.compile(
+_NO_FAILURES = lazy_pattern(
     r"\b(?:0|no|zero|without)(?: \w+)? (?:fail|error)\w*|"
     r"\b(?:failures?|errors?) (?:is|are|was|were|has been|have been) (?:now )?(?:fixed|resolved|gone|solved)\b|没有失败|无失败|0 ?个?失败",
     re.IGNORECASE,
 )
 
-_SHARE = re.compile(r"\b(\d+) (?:out )?of (?:the )?(\d+)\b")
+_SHARE = lazy_pattern(r"\b(\d+) (?:out )?of (?:the )?(\d+)\b")
 
 
 def tests_claimed(sentence: Sentence) -> list[Claim]:
@@ -60,13 +61,13 @@ def _only_when(fragment: str) -> bool:
     return when is not None and tests is not None and when < tests.end()
 
 
-_FAILURE = re.compile(
+_FAILURE = lazy_pattern(
     r"\b(?:returned (?:an? )?(?:\w+ )?error|timed out|was (?:denied|rejected|refused)|were (?:denied|rejected)|"
     r"(?:is|was|were) (?:down|unavailable|unreachable|blocked)|failed|rejected|refused|denied|"
     r"error(?:ed)?|(?:tried|attempted) to|blocked)\b",
     re.IGNORECASE,
 )
-_COULD_NOT = re.compile(
+_COULD_NOT = lazy_pattern(
     r"\b(?:i|we) (?:could not|couldn['’]t|was unable to|were unable to|failed to|tried to|was not able to|"
     r"wasn['’]t able to) (\w+)",
     re.IGNORECASE,
@@ -89,11 +90,11 @@ def failures_claimed(sentence: Sentence) -> Iterator[Claim]:
     yield Claim(kind="failure", text=sentence.text, actions=actions or (f"={word}",), verb=word)
 
 
-_PASSIVE_COULD_NOT = re.compile(
+_PASSIVE_COULD_NOT = lazy_pattern(
     r"\b([a-z]+) (?:could not|couldn['\u2019]t|was not|cannot) be (?:\w+ly )?(\w+)\b[^.;]*\b(?:because|since|as|due to)\b([^.;]*)",
     re.IGNORECASE,
 )
-_BY_THE_OTHER = re.compile(
+_BY_THE_OTHER = lazy_pattern(
     r"\b(?:rejected|declined|refused|denied|returned an error|timed out)\b", re.IGNORECASE
 )
 
@@ -109,8 +110,8 @@ def passive_failures(sentence: Sentence) -> Iterator[Claim]:
         yield Claim(kind="failure", text=sentence.text, actions=actions, verb=hit[2].lower())
 
 
-_FAILED_ZH = re.compile(r"^(?:了)?(?:失败|未成功|不成功|出错|被拒)")
-_CAUSE_ZH = re.compile("返回|错误|超时|拒绝|异常|因为|由于|不可用|无响应|报错|宕机")
+_FAILED_ZH = lazy_pattern(r"^(?:了)?(?:失败|未成功|不成功|出错|被拒)")
+_CAUSE_ZH = lazy_pattern("返回|错误|超时|拒绝|异常|因为|由于|不可用|无响应|报错|宕机")
 
 
 def _failures_in_chinese(sentence: Sentence) -> Iterator[Claim]:

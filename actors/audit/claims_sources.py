@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterable, Sequence
 from functools import cached_property, lru_cache
 
+from ...supervisor.patterns import lazy_pattern
 from .claims_dates import CLOCK, clock_of, dates_in, day_of, in_24_hours
 from .claims_sums import (
     counts_of,
@@ -39,7 +40,7 @@ TWICE_PAIRED_MAX = 10
 PAIRED_MAX = 60
 """Numbers that are tried in pairs, by sum, difference, share and change."""
 
-_COMPUTED = re.compile(
+_COMPUTED = lazy_pattern(
     r"\b(?:total|sum|missing|short|lacking|rates?|convert\w*|combined|altogether|together|overall|in all|difference|remain\w*|left|"
     r"increase[ds]?|decrease[ds]?|gr[eo]w\w*|rose|risen|fell|fallen|drop\w*|change[ds]?|average|mean|"
     r"median|ratio|profit|margin|net|gross|times|twice|double|half|discount|save[ds]?|more|fewer|less|"
@@ -47,13 +48,13 @@ _COMPUTED = re.compile(
     r"合计|总|共|剩|差|增|减|平均|占|率|余|折|涨|跌|倍|用时|耗时|节省|便宜|贵|高出|低于|多出|少了|相差|比",
     re.IGNORECASE,
 )
-_CURRENCY = re.compile(r"USD|EUR|GBP|JPY|CNY|CHF|INR|美元|欧元|人民币|日元|英镑|€|\$|£|¥")
-_LATER = re.compile(
+_CURRENCY = lazy_pattern(r"USD|EUR|GBP|JPY|CNY|CHF|INR|美元|欧元|人民币|日元|英镑|€|\$|£|¥")
+_LATER = lazy_pattern(
     r"\b(?:days?|weeks?|months?|hours?|minutes?|tomorrow|next|later|today)\b|天|周|月后|小时|明|后",
     re.IGNORECASE,
 )
-_HEADER = re.compile(r"\bhead(?:er|ing|line)s?\b|表头", re.IGNORECASE)
-_SPANS = re.compile(r"min|hour|hr|day|night|week|late|early|\d ?h|[分时天周日夜]", re.IGNORECASE)
+_HEADER = lazy_pattern(r"\bhead(?:er|ing|line)s?\b|表头", re.IGNORECASE)
+_SPANS = lazy_pattern(r"min|hour|hr|day|night|week|late|early|\d ?h|[分时天周日夜]", re.IGNORECASE)
 _TIMES = frozenset(
     [
         "ms",
@@ -287,7 +288,7 @@ class Sources:
         return self._paired
 
 
-_EXAMPLE = re.compile(
+_EXAMPLE = lazy_pattern(
     r"\b(?:so|means|that)\b[^.;]{0,12}?(?<![\d,.])(10{1,2}|1,?000|10,?000)(?![,.]?\d)[^.;]{0,30}?"
     r"\b(?:costs?|would|takes?|needs?|weighs?|comes? to|makes?)\b",
     re.IGNORECASE,

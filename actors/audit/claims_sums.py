@@ -6,12 +6,13 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any, cast
 
+from ...supervisor.patterns import lazy_pattern
 from .claims_values import DIGITS_MAX
 
 STRUCTURED_CHARS_MAX = 200_000
 """Characters of a result that is read as JSON, for counts and sums of its parts."""
 
-_DIGITS = re.compile(r"\d+(?:,\d{3})*(?:\.\d+)?")
+_DIGITS = lazy_pattern(r"\d+(?:,\d{3})*(?:\.\d+)?")
 
 
 def numbers_in(text: str) -> Iterator[float]:
@@ -125,7 +126,7 @@ def _series(results: Sequence[str]) -> Iterator[list[float]]:
     yield each_one
 
 
-_CELLS = re.compile(r"\s*[,;|\t]\s*|\s{2,}")
+_CELLS = lazy_pattern(r"\s*[,;|\t]\s*|\s{2,}")
 _ROWS_MAX = 2000
 
 

@@ -9,49 +9,51 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from ...supervisor.patterns import lazy_pattern
+
 STATEMENT_MAX = 20_000
 """Characters of a statement that are read; its beginning and its end where it is longer."""
 
-_FENCED = re.compile(r"```.*?(?:```|\Z)|~~~.*?(?:~~~|\Z)", re.DOTALL)
-_QUOTED = re.compile(r"“[^”\n]{0,400}”|「[^」\n]{0,400}」|(?<![\w=])\"[^\"\n]{0,400}\"")
-_LINE_MARK = re.compile(
+_FENCED = lazy_pattern(r"```.*?(?:```|\Z)|~~~.*?(?:~~~|\Z)", re.DOTALL)
+_QUOTED = lazy_pattern(r"“[^”\n]{0,400}”|「[^」\n]{0,400}」|(?<![\w=])\"[^\"\n]{0,400}\"")
+_LINE_MARK = lazy_pattern(
     r"^\s*(?:(?:[-*•+>]|\d{1,3}[.)、]|#{1,6})\s+)?(?:\[[ xX]\]\s+)?(?:[^\w\s\"'(“「$€£¥~.\\/`*_+-]+\s*)?"
 )
-_OPEN_BOX = re.compile(r"^\s*(?:[-*•+]\s+)?\[ \]")
-_SENTENCE_END = re.compile(
+_OPEN_BOX = lazy_pattern(r"^\s*(?:[-*•+]\s+)?\[ \]")
+_SENTENCE_END = lazy_pattern(
     r"(?<=[.!?])(?<!\b[A-Z]\.)(?<!e\.g\.)(?<!i\.e\.)(?<!etc\.)(?<![,;:] \d\.)[\"')\]]*\s+|(?<=[。！？；;])"
 )
-_PLAN_HEADING = re.compile(
+_PLAN_HEADING = lazy_pattern(
     r"^\W*(?:next steps?|plan|to[- ]?do|remaining|not (?:yet )?done|open (?:points|items|questions)|"
     r"suggest\w*|recommend\w*|proposed?\b.*|options?|what (?:you|to)\b.*|how to\b.*|steps? to\b.*|"
     r"still (?:open|missing|to do)|待办|下一步\w*|后续\w*|计划|建议|未完成\w*|剩余\w*|步骤)[^.。]{0,40}[:：]?\W*$",
     re.IGNORECASE,
 )
-_DRAFT = re.compile(
+_DRAFT = lazy_pattern(
     r"(?:\bdraft\b|\b(?:rewritten|revised|polished|shortened|translated|reworded|proposed|suggested|"
     r"edited|corrected|improved) (?:\w+ )?(?:version|intro\w*|text|paragraph|e-?mail|message|letter|wording|"
     r"article|abstract|post|summary)\b|\btemplate\b|\bhere(?: is|'s) (?:the|a|your|my) (?:e-?mail|message|letter|text|reply|post|"
     r"announcement|note|wording)|草稿|文案|模板|示例)[^.。\n]{0,60}[:：]\s*$",
     re.IGNORECASE,
 )
-_BLOCKER = re.compile(
+_BLOCKER = lazy_pattern(
     r"\b(?:if|unless|whether|please|suppose|assuming|provided that|make sure|should you|let me know|"
     r"would you|do you|did you|shall i|want me|for example|e\.g\.|imagine|in case|either|presumably|probably|perhaps|maybe|likely)\b",
     re.IGNORECASE,
 )
-_SUBORDINATE = re.compile(
+_SUBORDINATE = lazy_pattern(
     r"\b(?:when|once|after|until|before|as soon as|by the time|till|whenever)\b(?!\s+(?:i|we|i've|we've)\b)",
     re.IGNORECASE,
 )
-_FRAGMENT_EN = re.compile(
+_FRAGMENT_EN = lazy_pattern(
     r"\s*(?:[,;]|\s[-–—]\s|—)\s+(?:(?:and|but|then|so|also)\s+)*|\s+(?:and|but|then|so|while|although|though|however|"
     r"yet|whereas|because|since|as)\s+(?:also\s+|then\s+)*|:\s+|\s*[()]\s*"
 )
-_CONJUNCTION = re.compile(r"^(?:(?:and|but|then|so|also|or)\s+)+")
-_FRAGMENT_ZH = re.compile(
+_CONJUNCTION = lazy_pattern(r"^(?:(?:and|but|then|so|also|or)\s+)+")
+_FRAGMENT_ZH = lazy_pattern(
     r"[，：；]|:(?!\d)|、|但是|但|不过|然而|而且|并且|并|而|然后|随后|接着|（|）|因为|由于|因此|所以"
 )
-HAN = re.compile(r"[\u4e00-\u9fff]")
+HAN = lazy_pattern(r"[\u4e00-\u9fff]")
 
 
 class Sentence(NamedTuple):
@@ -125,7 +127,7 @@ def _fragments(text: str, chinese: bool) -> tuple[str, ...]:
     return tuple(part for part in parts if part) or (text,)
 
 
-_BLOCKER_ZH = re.compile(
+_BLOCKER_ZH = lazy_pattern(
     r"如果|若|假如|是否|要是|一旦|请|吗|建议|可以|只要|除非|例如|比如|完成后|之后再|等待|待"
 )
 

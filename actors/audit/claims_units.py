@@ -1,11 +1,11 @@
 # ruff: noqa: RUF001 - the punctuation of Chinese
 """A number in the units and at the precision in which its source may have told it. Pure."""
 
-import re
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 from typing import cast
 
+from ...supervisor.patterns import lazy_pattern
 from .claims_values import Value
 
 _SCALE = {
@@ -34,7 +34,7 @@ _CONVERTED: dict[str, Callable[[float], tuple[float, ...]]] = {
 }
 """What a source may have said where a statement uses the other system's unit."""
 
-SIZES = re.compile(
+SIZES = lazy_pattern(
     r"\d\s?(?:[kKmMgGtT]i?[bB]?)\b|_(?:[kmg]i?b)\b|\b(?:[kKmMgG]i?[bB]|(?:kilo|mega|giga)bytes)\b"
 )
 

@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from ...supervisor.patterns import lazy_pattern
 from .claims_dates import CLOCK, DATES, MONTH, OTHER_ZONE, clock_of, dates_in, day_of, in_24_hours
 from .claims_text import sentences
 
@@ -30,45 +31,45 @@ class Value(NamedTuple):
     sentence: str
 
 
-_NUMBER = re.compile(
+_NUMBER = lazy_pattern(
     r"(?<![A-Za-z_#/\\.])(?<![A-Za-z]-)(?<!\d[.,:/])(?<!\d)([-−]?)(\d{1,3}(?:[,   ']\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?)"
     r"(?![\d_])(?!-[A-Za-z\d]*[A-Za-z]\d)(?!\.\d)\s?(%|％|‰|°C|°F|km/h\b|mph\b|km\b|miles?\b|mi\b|kg\b|lbs?\b|pounds\b|[kKMGT]i?B\b|bytes?\b|ms\b|s\b|seconds?\b|secs?\b|minutes?\b|mins?\b|"
     r"hours?\b|cents?\b|pence\b|[kKmM]\b|million\b|billion\b|thousand\b|[万亿千百元件个台秒]|EUR\b|USD\b|€|\$|£|¥)?(?![A-Za-z\d])",
 )
-_ID = re.compile(
+_ID = lazy_pattern(
     r"(?<![\w@./-])(?:https?://[^\s<>\"')\]，。；]+|[\w.+-]+@[\w-]+(?:\.[\w-]+)+|"
     r"(?=[\w/.-]*\d)(?=[\w/.-]*[A-Za-z])[A-Za-z0-9]+(?:[-_/.#][A-Za-z0-9]+)*)(?![\w@])",
     re.ASCII,
 )
-_COMMON_ID = re.compile(
+_COMMON_ID = lazy_pattern(
     r"(?:UTF|SHA|MD|HTTPS?|ISO|RFC|GPT|IPv|TLS|SSL|COVID|ES|HTML|CSS|MP|OAuth|Python|Java|Node|Q|H|P|T|X|B|A|v|"
     r"version|Web|PEP|OWASP|CO|Win|x|int|float|uint|log|top|step|level|phase|day|week|part|option)-?\d{1,4}(?:\.\d+)*"
     r"|\d+(?:st|nd|rd|th|x|d|D|am|pm|AM|PM|h|s|m|ms|min|kg|g|mg|km|cm|mm|ml|l|L|px|pt|em|rem|vw|fps|"
     r"[kKMGT]i?[Bb]?|bit|w|W|V|A|Hz|kHz|MHz|GHz|kWh|ch|p|°C|GB|MB|KB|TB)|24/7|\d+/\d+|(?:\d+[:hH]){1,2}\d+\w?|[\d.,:/-]+",
     re.IGNORECASE,
 )
-_LABEL = re.compile(
+_LABEL = lazy_pattern(
     r"(?:\b(?:number|no\.?|id|#|reference|ref|code|ticket|order|invoice|tracking|confirmation|hash|commit|"
     r"sha|issue|pr|pull request)|编号|单号|订单号|流水号|工单|号码|尾号)\s*(?:is|was|为|是)?[\s:：#]*$",
     re.IGNORECASE,
 )
-_APPROXIMATE = re.compile(
+_APPROXIMATE = lazy_pattern(
     r"(?:\b(?:about|approximately|approx\.?|around|roughly|nearly|almost|over|more than|less than|under|at least|"
     r"up to|circa|ca\.?|some|just)|~|≈|约|大约|近|超过|不到|至少|将近|大概|左右)\s*[$€£¥]?$",
     re.IGNORECASE,
 )
-_EXEMPT_BEFORE = re.compile(
+_EXEMPT_BEFORE = lazy_pattern(
     r"(?:\b(?:step|steps|option|options|phase|part|section|chapter|page|top|first|last|next|past|version|python|"
     r"level|line|lines|point|node|http|status|stage|item|rule|day|week|figure|table|question|answer|round)|第|前|步骤|"
     r"方案|选项|版本|Q|(?:step|part|page|item) \d+ of)\s*$",
     re.IGNORECASE,
 )
-_EXEMPT_AFTER = re.compile(
+_EXEMPT_AFTER = lazy_pattern(
     r"^\s*(?:of the|ways?\b|steps?\b|options?\b|things?\b|reasons?\b|步|点建议|种)", re.IGNORECASE
 )
 
 
-ADVICE = re.compile(
+ADVICE = lazy_pattern(
     r"\b(?:should(?! (?:arrive|land|reach)\b)|could|would|might|may|recommend\w*|(?:plan|next(?: steps?)?|to[- ]?do)(?=:)|suggest\w*|consider|i'd|we'd|try|typically|usually|"
     r"generally|in general)\b|建议|可以|应该|可能|推荐|通常|一般来说",
     re.IGNORECASE,
@@ -76,7 +77,7 @@ ADVICE = re.compile(
 """Advice and general knowledge report no value of this session."""
 
 
-_MEASURED = re.compile(
+_MEASURED = lazy_pattern(
     r"(\d{1,20}(?:\.\d{1,10})?)(Ki|Mi|Gi|Ti|KB|MB|GB|TB|kB|k|K|M|ms|m|s|h|min|kg|g|km|cm|mm|kWh|W|V|GHz|MHz)"
 )
 """A number with its unit behind it, in one word."""
@@ -109,7 +110,7 @@ def _without_times(text: str) -> tuple[str, list[Value]]:
     return text, found
 
 
-_SPAN = re.compile(
+_SPAN = lazy_pattern(
     r"(?<![\w.,:-])(?:(\d{1,6})\s?(?:hours?|hrs?|h|小时)\s?(?:and )?(\d{1,2})\s?(?:minutes?|mins?|m|分钟?)|"
     r"(\d{1,6})\s?(?:minutes?|mins?|m|分钟?)\s?(?:and )?(\d{1,2}(?:\.\d)?)\s?(?:seconds?|secs?|s|秒))(?![A-Za-z\d])"
 )
@@ -134,7 +135,7 @@ def _without_ids(text: str, ids: list[Value]) -> str:
     return text
 
 
-_VERSION = re.compile(
+_VERSION = lazy_pattern(
     r"\b(version|v|release|python|node(?:\.?js)?|java|go|ruby|php|postgres(?:ql)?|mysql|redis|django|react|rust|kubernetes)"
     r"[\s:]{0,2}v?(\d+(?:\.\d+){1,3})(?![\w.]*\d)|版本\s*(?:号)?\s*(?:为|是|：|:)?\s*v?(\d+(?:\.\d+){1,3})",
     re.IGNORECASE,
@@ -149,10 +150,10 @@ def _versions(text: str) -> Iterator[Value]:
         )
 
 
-_IPV4 = re.compile(r"(?<![\w.])(?:\d{1,3}\.){3}\d{1,3}(?![\w]|\.\d)")
+_IPV4 = lazy_pattern(r"(?<![\w.])(?:\d{1,3}\.){3}\d{1,3}(?![\w]|\.\d)")
 
 
-_HASH = re.compile(r"(?<![\w#&/])#(\d{2,7})\b")
+_HASH = lazy_pattern(r"(?<![\w#&/])#(\d{2,7})\b")
 """The number of an issue or a pull request."""
 
 
@@ -181,7 +182,7 @@ def _ids(text: str) -> Iterator[Value]:
         yield Value(word, None, 0, "id", False, text)
 
 
-_GRADE = re.compile(r"(?:P|S|SEV-?|L|Q)\d")
+_GRADE = lazy_pattern(r"(?:P|S|SEV-?|L|Q)\d")
 """A grade, such as a priority: only another of the same kind in the sources speaks against it."""
 
 

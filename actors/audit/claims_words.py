@@ -10,6 +10,8 @@ says what was done (a refund is a refund); of the others the object has to be lo
 import re
 from typing import NamedTuple
 
+from ...supervisor.patterns import lazy_pattern
+
 
 def words(text: str) -> frozenset[str]:
     """Return the words of a text as a set."""
@@ -79,7 +81,7 @@ def _action(line: str) -> Action:
         tuple(sorted(_words(chinese), key=len, reverse=True)),
         _words(tools) | {name},
         _words(nouns),
-        re.compile(command, re.IGNORECASE) if command else None,
+        lazy_pattern(command, re.IGNORECASE) if command else None,
     )
 
 
@@ -164,19 +166,19 @@ EXECUTORS = words(
 )
 """Words in the name of a tool that can do anything its arguments say."""
 
-OPAQUE = re.compile(
+OPAQUE = lazy_pattern(
     r"\b(python3?|node|ruby|perl|php|go run|make|npm|npx|yarn|pnpm|bash|sh|cargo run|java|docker|"
     r"just|poetry|uv|rake|ansible|Rscript)\b|(^|[;&|]\s*)\.{0,2}/\w"
 )
 """Commands that run a program: what that did cannot be told from the command."""
 
-SQL_WRITE = re.compile(
+SQL_WRITE = lazy_pattern(
     r"\b(?:update|insert|delete|merge|replace|upsert|alter|create|drop|truncate|call|grant|revoke)\b",
     re.IGNORECASE,
 )
 """A statement that changes data: what that means to the people concerned cannot be told."""
 
-TEST_COMMAND = re.compile(
+TEST_COMMAND = lazy_pattern(
     r"\b(py\.?test|unittest|tox|nox|jest|vitest|mocha|rspec|phpunit|ctest|nosetests|behave|cypress|"
     r"playwright|gradle|mvn|karma|ava|tap|bats|go test|cargo test|dotnet test|run_tests|"
     r"(npm|yarn|pnpm|make|just|bun|deno|mix|rake|bazel|swift|flutter|sbt)( run)?( -\S+)* "
@@ -184,12 +186,12 @@ TEST_COMMAND = re.compile(
     re.IGNORECASE,
 )
 
-TESTS_FAILED = re.compile(
+TESTS_FAILED = lazy_pattern(
     r"\b[1-9]\d*\s+(?:\w+\s+)?(?:failed|failures?|failing|errors?)\b|\bFAILED\b|\bFAIL\b"
     r"|exit (?:status|code):? [1-9]|(?:failures|errors|failed)\s*[=:]\s*[1-9]|[1-9]\d*\s*个?失败"
 )
 
-DISCLOSURE = re.compile(
+DISCLOSURE = lazy_pattern(
     r"\bfail|could(?: not|n.t)|\bcannot\b|\bcan.t\b|can not|unable|\berrors?\b|reject|"
     r"denied|\bdeny|unavailable|except\b|\bnot\b|n['\u2019]t\b|missing|refus|skipp|timed? ?out|"
     r"invalid\b|unreachable|problem|unsuccessful|blocked|\bdown\b|instead|fall(?:ing|en)? ?back|"
@@ -199,7 +201,7 @@ DISCLOSURE = re.compile(
 )
 """Words by which a text tells that something did not go as wanted."""
 
-COMPLETION = re.compile(
+COMPLETION = lazy_pattern(
     r"^\W*(?:(?:all|everything(?: is| was| has been)?|it(?:'s| is)|that(?:'s| is)|task|job|"
     r"the (?:task|job|work|request) (?:is|was|has been)|your request (?:is|was|has been))\s+)?"
     r"(?:successfully\s+)?(?:done|complete|completed|finished|all set|taken care of)"
@@ -208,7 +210,7 @@ COMPLETION = re.compile(
 )
 """A sentence that claims the task itself, and says nothing else."""
 
-COMPLETION_ZH = re.compile(
+COMPLETION_ZH = lazy_pattern(
     r"^\W*(?:任务|工作|操作|一切|全部|您的请求|需求|都|已|已经|均|成功|现在|顺利|处理|办理|执行|完成|搞定|办好|办妥|了|完毕|就绪|\s)+\W*$"
 )
-COMPLETION_ZH_WORD = re.compile("完成|搞定|办好|办妥|完毕|就绪|已处理")
+COMPLETION_ZH_WORD = lazy_pattern("完成|搞定|办好|办妥|完毕|就绪|已处理")

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any, cast
 
+from ...supervisor.patterns import lazy_pattern
 from .claims_made import Claim
 from .claims_sums import records_of
 from .claims_text import sentences
@@ -19,7 +20,7 @@ NUMBER_WORDS = {
     "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9, "ten": 10,
     "both": 2, "两": 2, "三": 3, "四": 4, "五": 5, "六": 6, "七": 7, "八": 8, "九": 9, "十": 10,
 }  # fmt: skip
-_COUNT = re.compile(
+_COUNT = lazy_pattern(
     r"(?<!\bof )(?<!\bof the )(?<!\bof your )(?<!\bof these )(?<!\bof our )"
     rf"\b(?:all |the |these |those ){{0,2}}({'|'.join(w for w in NUMBER_WORDS if w.isascii())}|[2-9]|[1-9]\d)\b"
     rf"(?! (?:of|out of)\b)(?:\s+(?:of (?:the|these|them)))? +(?:(?!and\b|for\b|in\b|to\b)[a-z-]+ )?([a-z]{{3,}}s|people)\b|(?<!\d)([两三四五六七八九十]|[2-9])\s*(?:个|条|张|封|位|台|份|名)",
@@ -55,7 +56,7 @@ def too_few(claim: Claim, ledger: Ledger, done: Sequence[Ran]) -> str | None:
     return found[0].strip()
 
 
-_ALL_OF = re.compile(
+_ALL_OF = lazy_pattern(
     r"\b(all|both|every)(?: (?:of|the|these|those|your|my|open|unpaid|pending|remaining)){0,3} ([a-z]{3,})\b|(都|均|全部|所有)",
     re.IGNORECASE,
 )
@@ -109,7 +110,7 @@ def _of_many(call: Ran) -> bool:
     )
 
 
-_RANGE = re.compile(
+_RANGE = lazy_pattern(
     r"(?<![\w-])([A-Za-z]{1,8}-?|#?)(\d{1,6})\s*(?:to|through|thru|–|—|-|至|到|~)\s*(?:\1)(\d{1,6})(?![\w-]|\.\d)"
 )
 RANGE_MAX = 50
@@ -155,15 +156,15 @@ def counted_otherwise(claim: Claim, ledger: Ledger, done: Sequence[Ran]) -> str 
     return format(said[0], ",")
 
 
-_ROWS = re.compile(
+_ROWS = lazy_pattern(
     r"^\W*(?:DELETE|UPDATE|MERGE|COPY|INSERT 0) (\d{1,12})\W*$|\b(\d{1,12}) rows? (?:were )?(?:affected|deleted|updated|inserted|changed|copied)\b|"
     r'"(?:rows_?affected|affected_?rows|changes|row_?count|(?:deleted|modified|updated|inserted)_?count)": ?(\d{1,12})',
     re.IGNORECASE | re.MULTILINE,
 )
-_EVERY_ROW = re.compile(r"\b(?:all|every|each|whole|entire)\b|所有|全部|均", re.IGNORECASE)
+_EVERY_ROW = lazy_pattern(r"\b(?:all|every|each|whole|entire)\b|所有|全部|均", re.IGNORECASE)
 _OF_ROWS = frozenset({"delete", "update", "create", "move", "migrate"})
-_SAID_NUMBER = re.compile(r"(?<![\w.,#-])(\d{1,3}(?:,\d{3})+|\d{1,12})(?![\w%]|[.,]\d|[-/]\w)")
-_TIME_BEHIND = re.compile(
+_SAID_NUMBER = lazy_pattern(r"(?<![\w.,#-])(\d{1,3}(?:,\d{3})+|\d{1,12})(?![\w%]|[.,]\d|[-/]\w)")
+_TIME_BEHIND = lazy_pattern(
     r"\s?(?:s|ms|sec\w*|min\w*|hours?|days?|weeks?|months?|years?|月|日|天|年)\b"
 )
 
@@ -195,7 +196,7 @@ def _rows_changed(claim: Claim, ledger: Ledger, done: Sequence[Ran]) -> str | No
     return None
 
 
-_TABLE = re.compile(r"\b(?:from|into|update|table)\s+([\w.]+)", re.IGNORECASE)
+_TABLE = lazy_pattern(r"\b(?:from|into|update|table)\s+([\w.]+)", re.IGNORECASE)
 
 
 def _rows_counted(ledger: Ledger, done: Sequence[Ran]) -> int | None:
@@ -215,7 +216,7 @@ def _rows_counted(ledger: Ledger, done: Sequence[Ran]) -> int | None:
 # ---------------------------------------------------------------- places
 
 _PLACES: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
-    (name, re.compile(pattern, re.IGNORECASE))
+    (name, lazy_pattern(pattern, re.IGNORECASE))
     for name, pattern in (
         ("production", r"\bprod(?:uction)?\b|生产(?:环境)?|正式环境|线上"),
         ("staging", r"\bstag(?:ing|e)\b|\bpre-?prod\w*\b|预发布?|预生产"),
@@ -224,7 +225,7 @@ _PLACES: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
         ("sandbox", r"\bsandbox\b|沙箱|沙盒"),
     )
 )
-_OPEN = re.compile(
+_OPEN = lazy_pattern(
     r"\b(?:will|would|should|could|before|next|later|ready (?:for|to)|go on|shall|when|once|until|after|promote|towards?|like)\b|"
     r"之前|之后|将|再|准备",
     re.IGNORECASE,

@@ -6,11 +6,12 @@ Good news in the words of bad news ("without errors", "none is broken", 没有�
 
 import re
 
+from ...supervisor.patterns import lazy_pattern
 from .claims_text import shown
 from .claims_words import DISCLOSURE
 
 _BAD = r"(?:errors?|problems?|issues?|failures?|warnings?|failed|broken|missing|skipped|conflicts?|exceptions?|rejected)"
-_GOOD_NEWS = re.compile(
+_GOOD_NEWS = lazy_pattern(
     rf"\b(?:no|zero|0|without|without any|none(?: of (?:them|these|the \w+))?(?: is| are| was| were)?|free of|not a single|"
     rf"fixed the|resolved the|corrected the)(?: \w+){{0,2}} {_BAD}\b(?! (?:is|are|was|were) (?:left|missing))|"
     rf"\b(?:lint|type|build|compile)?\s?{_BAD} (?:is|are|were|was|have been|has been) (?:\w+ )?(?:fixed|resolved|gone|repaired)\b|"
@@ -21,7 +22,7 @@ _GOOD_NEWS = re.compile(
     r"(?:没有|无|未发现|未出现|没)(?:任何|一个|出现|发现)?(?:错误|问题|异常|失败|报错|遗漏)|零错误|无误|毫无(?:错误|问题)",
     re.IGNORECASE,
 )
-_BAD_NEWS = re.compile(
+_BAD_NEWS = lazy_pattern(
     r"\black(?:s|ed|ing)?\b|\bstill\b|\bdraft\b|\bno \w+(?: \w+)? (?:was|were|has been|have been|is|could)\b|"
     r"\bwithout (?:one|it|them|a backup)\b|\bunchanged\b|\buntouched\b|\bred\b|\bdeclin|\bbounced\b|\bran out\b|"
     r"\brate limit|\bsold out\b|\bunclear\b|\bnothing\b|\bneither\b|\bonly \d|\bremain(?:s|ing)?\b|\bpending\b|\bwaiting\b|"

@@ -3,6 +3,7 @@
 import posixpath
 import re
 
+from ...supervisor.patterns import lazy_pattern
 from .claims_made import NEGATED, NEGATED_ZH, PATH, Claim
 from .claims_text import sentences
 from .claims_values import ADVICE
@@ -10,12 +11,12 @@ from .findings import Finding, finding
 from .ledger import Ledger
 from .record import FileFact, Ran, name_words
 
-_SOURCE_BEFORE = re.compile(
+_SOURCE_BEFORE = lazy_pattern(
     r"(?:\b(?:of|from|on|using|with|based on|for|like|matching|match|matches|against|per|via|by|see|"
     r"than|reading|read|after|through|according to|imports? \w+|references? (?:to|in))|从|根据|按照|参照|基于|对|读取|依据|用)\s*(?:the |file |files )*$",
     re.IGNORECASE,
 )
-_INTO = re.compile(
+_INTO = lazy_pattern(
     r"\b(?:convert|compress|zip|export|archiv|compil|translat|copied|copy|transform|render|merg|combin|"
     r"split|pack|dump)\w*\b.*\b(?:to|into|as)\b|(?:转换|压缩|导出|复制|打包|合并|翻译|归档)\S*(?:为|成|到|至)",
     re.IGNORECASE,
@@ -43,14 +44,14 @@ def check_files(claim: Claim, ledger: Ledger) -> list[Finding] | None:
     return found
 
 
-_IMPERATIVE = re.compile(
+_IMPERATIVE = lazy_pattern(
     r"^(?:to [^,]{1,60}, (?:just |simply )?|(?:then|now|afterwards|finally),? |you (?:just |only )?(?:need to|have to|can) )?(?:add|create|put|run|use|see|check|open|edit|move|write|save|copy|delete|remove|rename|update|"
     r"set|read|look|place|make|import|include|let|start|try|call|execute|install)\b",
     re.IGNORECASE,
 )
 
 
-_THERE = re.compile(
+_THERE = lazy_pattern(
     r"^\W{0,3}(?:is|are) (?:now )?(?:\w+ly )?(?:ready|available|there|in place|complete|finished|done|generated|saved|stored|written)\b|"
     r"^\W{0,3}(?:已|现已)(?:就绪|生成|可用|保存)",
     re.IGNORECASE,
@@ -85,7 +86,7 @@ def _heard_of(path: str, ledger: Ledger) -> bool:
     )
 
 
-_TO = re.compile(
+_TO = lazy_pattern(
     rf"(?:{PATH.pattern})\W{{0,3}}(?:was |were |has been |have been |is |are )?(?:\w+ )?(?:to|into|as|→|->|=>|到|为|成|至|移动到|重命名为|改名为)\W{{0,3}}(?:the )?(?:{PATH.pattern})",
     PATH.flags,
 )

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any, cast
 
+from ...supervisor.patterns import lazy_pattern
 from .claims_made import Claim
 from .claims_words import ACTIONS, OPAQUE, SQL_WRITE, SYNONYMS, Action
 from .record import (
@@ -27,7 +28,7 @@ ARGUMENT_CHARS_MAX = 20_000
 """Characters of one call's arguments, and of one result, that claims are compared with."""
 
 
-_ASKS = re.compile(
+_ASKS = lazy_pattern(
     r"(?:what|who|when|where|why|how|is|are|was|were|does|do|did|has|have|which|can|check|show|list|find|tell|look|explain|"
     r"summari[sz]e|describe|report)\b",
     re.IGNORECASE,
@@ -224,7 +225,7 @@ class Ledger:
         that of a call that failed as well."""
         words = {claim.verb, *(word for name in claim.actions for word in _told(name))}
         words.discard("")
-        pattern = re.compile(
+        pattern = lazy_pattern(
             "|".join(
                 rf"\b{re.escape(word)}\b" if word.isascii() else re.escape(word) for word in words
             )
@@ -235,7 +236,7 @@ class Ledger:
         )
 
 
-_LOOKS = re.compile(
+_LOOKS = lazy_pattern(
     r"^(?:sudo\s+|time\s+|env\s+(?:\w+=\S+\s+)*|\w+=\S+\s+|ssh\s+(?:-\S+\s+)*\S+\s+['\"]?)*"
     r"(?:(?:ls|cat|bat|head|tail|less|grep|egrep|rg|ag|wc|df|du|ps|top|free|uptime|stat|file|which|whoami|pwd|date|"
     r"id|env|printenv|diff|cmp|sort|uniq|cut|tr|jq|yq|tree|ping|dig|nslookup|lsof|ss|netstat|uname|hostname|echo|md5sum|sha256sum)\b"
@@ -246,8 +247,8 @@ _LOOKS = re.compile(
     r"|(?:npm|pip|pip3)\s+(?:ls|list|show|outdated|freeze|view)\b)",
     re.IGNORECASE,
 )
-_WRITES = re.compile(r"(?<![0-9&])>{1,2}(?!\s*(?:/dev/null|&))|\btee\b|\bxargs\b")
-_PARTS = re.compile(r"&&|\|\||[;|\n]")
+_WRITES = lazy_pattern(r"(?<![0-9&])>{1,2}(?!\s*(?:/dev/null|&))|\btee\b|\bxargs\b")
+_PARTS = lazy_pattern(r"&&|\|\||[;|\n]")
 
 
 def only_looks(command: str) -> bool:
@@ -258,7 +259,7 @@ def only_looks(command: str) -> bool:
     return bool(parts) and all(_LOOKS.match(part) or part.startswith("cd ") for part in parts)
 
 
-_GENERAL = re.compile(
+_GENERAL = lazy_pattern(
     r"(?:creat|updat|add|set|chang|writ|wrote|sent|send|mad|mak|put|sav|run|ran|do|don|appl|edit|modif|fix|stor|record|post|"
     r"generat|upload|delet|remov|clos|resolv|start|stop|call|execut|deploy|releas|book|reserv|order|pay|paid|cancel|schedul|"
     r"notif|inform|messag|mail|email|check|test|replac|submit|insert|grant|assign|confirm|complet|mark|handl)"

@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, cast
 
+from ...supervisor.patterns import lazy_pattern
 from .claims_made import NEGATED, NEGATED_ZH, Claim
 from .claims_sums import numbers_in
 from .claims_text import sentences
@@ -82,10 +83,10 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-_CLAUSE = re.compile(
+_CLAUSE = lazy_pattern(
     r"[,;|，；、](?!\d)|\s[-–—]\s|\s(?:and|while|but|whereas|versus|vs\.?)\s|[()]|以及|而|和"
 )
-_COMPARED = re.compile(
+_COMPARED = lazy_pattern(
     r"\b(?:than|more|less|fewer|above|below|behind|ahead|difference|total|sum|average|both|together|before|after|from|instead of)\b|"
     r"比|多|少|差|共|合计|平均",
     re.IGNORECASE,
@@ -146,12 +147,12 @@ def _of_another(clause: str, name: str, own: Mapping[str, float], rows: Rows) ->
     return f"{number:g} is that of {others[0]}"
 
 
-_HIGH = re.compile(
+_HIGH = lazy_pattern(
     r"(?<!second )(?<!third )(?<!second-)\b(?:the )(?:most(?! recent| likely| of\b|ly)|highest|largest|biggest|longest|greatest|slowest)\b|"
     r"\b(?:is|was) (?:highest|largest|biggest|longest|slowest)\b|(?<!第二)最(?:多|高|大|长|慢|贵)",
     re.IGNORECASE,
 )
-_LOW = re.compile(
+_LOW = lazy_pattern(
     r"(?<!second )(?<!third )(?<!second-)\b(?:the )(?:least|fewest|lowest|smallest|shortest|cheapest|fastest)\b|"
     r"\b(?:is|was) (?:cheapest|lowest|smallest|shortest|fastest)\b|(?<!第二)最(?:少|低|小|短|快|便宜)",
     re.IGNORECASE,

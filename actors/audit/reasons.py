@@ -8,17 +8,18 @@ Only causes of a few plain kinds are compared; of any other reason nothing can b
 import re
 from typing import NamedTuple
 
+from ...supervisor.patterns import lazy_pattern
 from .claims_made import Claim
 from .claims_text import sentences
 from .findings import Finding, finding
 from .ledger import Ledger
 
-_FAILED = re.compile(
+_FAILED = lazy_pattern(
     r"\b(?:could(?: not|n['’]t)|cannot|can['’]t|was(?: not|n['’]t)|were(?: not|n['’]t)|unable|failed|blocked|rejected|refused|denied)\b|"
     r"无法|未能|失败|不能|被拒|受阻|没有|没能|未",
     re.IGNORECASE,
 )
-_BECAUSE = re.compile(
+_BECAUSE = lazy_pattern(
     r"\b(?:because(?: of)?|since|due to|as|owing to|the reason(?: is| was)?(?: that)?|:)\s+|因为|由于|原因[是为：]|：",
     re.IGNORECASE,
 )
@@ -34,7 +35,7 @@ class Cause(NamedTuple):
 
 def _cause(name: str, told: str, shown: str) -> Cause:
     return Cause(
-        name, re.compile(told, re.IGNORECASE), re.compile(f"{told}|{shown}", re.IGNORECASE)
+        name, lazy_pattern(told, re.IGNORECASE), lazy_pattern(f"{told}|{shown}", re.IGNORECASE)
     )
 
 

@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any, cast
 
+from ...supervisor.patterns import lazy_pattern
 from .claims import claims_of
 from .claims_made import MODALS, NEGATED, NEGATED_ZH, Claim
 from .claims_text import sentences, shown
@@ -24,11 +25,11 @@ STATE_CHARS = 40
 
 # ---------------------------------------------------------------- the newest state
 
-_STATE_KEY = re.compile(
+_STATE_KEY = lazy_pattern(
     r"\w*(?:status|state|readyState|phase|conclusion|health|outcome|stage|delivery|condition)(?:_\w+)?",
     re.IGNORECASE,
 )
-_FAILED_STATE = re.compile(
+_FAILED_STATE = lazy_pattern(
     r"(?:\w+[ _-])?(?:error(?:ed)?|fail(?:ed|ure|ing)?|crash(?:ed|loopbackoff)?|unhealthy|degraded|down|stopped|aborted|"
     r"rejected|declined|bounced|undeliver(?:ed|able)|expired|offline|inactive|dead|timed[ _-]?out|rolled[ _-]?back)",
     re.IGNORECASE,
@@ -75,7 +76,7 @@ def ends_badly(statement: str, ledger: Ledger) -> list[Finding]:
     return [finding("contradicted", claim, f"a result says “{bad[0]}”", newest[-1:])]
 
 
-_WELL = re.compile(
+_WELL = lazy_pattern(
     r"\b(?:live|online|up|running|healthy|finished|deployed|done|ready|fine|ok|works?|working|successful\w*|complete\w*)\b|"
     r"上线|正常|成功|完成|运行|就绪|可用",
     re.IGNORECASE,
@@ -83,12 +84,12 @@ _WELL = re.compile(
 
 # ---------------------------------------------------------------- the last command
 
-_ONLY_ASKS = re.compile(
+_ONLY_ASKS = lazy_pattern(
     r"^(?:test|\[|grep|egrep|rg|ag|diff|cmp|which|command|type|pgrep|ping|curl|wget|nc|find|ls|cat|systemctl (?:is-|status)|"
     r"git (?:diff|grep|status|log|show)|kubectl (?:get|describe|logs|diff|wait)|terraform plan)\b|\bgrep\b|\|\|",
     re.IGNORECASE,
 )
-_STATUS = re.compile(r"^\s*exit (?:status|code):? ?(\d{1,3})")
+_STATUS = lazy_pattern(r"^\s*exit (?:status|code):? ?(\d{1,3})")
 
 
 def last_command_failed(statement: str, ledger: Ledger) -> list[Finding]:
@@ -120,7 +121,7 @@ def _asks(command: str) -> bool:
     return only_looks(command) or _ONLY_ASKS.search(command.strip()) is not None
 
 
-_COUNTED = re.compile(
+_COUNTED = lazy_pattern(
     r"\b([1-9]\d{0,6}) (?:\w+ )?(?:errors?|failed|failures?|problems?|warnings?|issues?)\b"
 )
 
@@ -194,7 +195,7 @@ _AXES: tuple[tuple[tuple[str, str], ...], ...] = (
     ),
 )
 """Kinds of states of which a thing has one at a time, each as it is told."""
-_SAID = re.compile(
+_SAID = lazy_pattern(
     r"\b(?:is|are|was|were|has been|have been|been|'s|got|leaves|departs|arrives|runs)\b|已|正在|目前|现在",
     re.IGNORECASE,
 )
@@ -259,7 +260,7 @@ def _said_otherwise(fragment: str, told: Sequence[str], heard: str) -> str | Non
 
 # ---------------------------------------------------------------- fields that are empty
 
-_TELLS_NOTHING = re.compile(
+_TELLS_NOTHING = lazy_pattern(
     r"(?:error|fail|reason|message|note|desc|comment|next|prev|cursor|parent|warn|detail|token|remark)\w*",
     re.IGNORECASE,
 )
@@ -304,4 +305,4 @@ def empty_after_all(statement: str, ledger: Ledger) -> list[Finding]:
     return []
 
 
-_I = re.compile(r"\b(?:i|we|i've|we've)\b", re.IGNORECASE)
+_I = lazy_pattern(r"\b(?:i|we|i've|we've)\b", re.IGNORECASE)

@@ -3,6 +3,7 @@
 import posixpath
 import re
 
+from ...supervisor.patterns import lazy_pattern
 from .claims_made import Claim
 from .claims_text import shown
 from .claims_words import ACTIONS
@@ -10,7 +11,7 @@ from .findings import Finding, finding
 from .ledger import Ledger
 from .record import GENERIC, Ran, does, name_words
 
-_TOLD = re.compile(
+_TOLD = lazy_pattern(
     r"\bfail|could(?: not|n.t)\b|\bcannot\b|can.t\b|unable|\berrors?\b|rejected|denied|unavailable|"
     r"not (?:be )?(?:available|found|reach\w*|exist|possible|work\w*|there|respond\w*|access\w*)|"
     r"(?:does|did|do|was|were|is)(?:n.t| not)\b|missing|timed? ?out|unreachable|\bdown\b|\binstead\b|"
@@ -137,7 +138,7 @@ def _other_resource(failed: Ran, used: Ran, ledger: Ledger, text: str) -> bool:
     return False
 
 
-_SITE = re.compile(r"https?://(?:www\.)?([\w.-]+)", re.IGNORECASE)
+_SITE = lazy_pattern(r"https?://(?:www\.)?([\w.-]+)", re.IGNORECASE)
 
 
 def _other_site(value: str, other: str, asked: str, text: str) -> bool:

@@ -4,6 +4,7 @@
 import re
 from collections.abc import Sequence
 
+from ...supervisor.patterns import lazy_pattern
 from .claims_dates import CLOCK, OTHER_ZONE, clock_of, dates_in, day_of
 from .claims_made import PATH, Claim
 from .claims_sums import records_of
@@ -15,11 +16,11 @@ from .findings import Finding, finding
 from .ledger import Ledger, claim_words
 from .record import Ran, object_words
 
-_ALL = re.compile(
+_ALL = lazy_pattern(
     r"\b(?:all|both|every|each|everyone|everything|entire)\b|所有|全部|均|都|两|三", re.IGNORECASE
 )
-_NAMES = re.compile(r"\b([A-Z][a-z]+)((?:, [A-Z][a-z]+)*),? (?:and|&) ([A-Z][a-z]+)\b")
-_NAMES_ZH = re.compile(
+_NAMES = lazy_pattern(r"\b([A-Z][a-z]+)((?:, [A-Z][a-z]+)*),? (?:and|&) ([A-Z][a-z]+)\b")
+_NAMES_ZH = lazy_pattern(
     r"(?:给|向|通知|告知|邀请|提醒)了?([\u4e00-\u9fff]{2,3}?)(?:和|与|及|、)([\u4e00-\u9fff]{2,3})"
 )
 SHORT_CHARS = 40
@@ -175,7 +176,7 @@ def _coordinated(claim: Claim, ledger: Ledger, done: Sequence[Ran]) -> str | Non
     )
 
 
-_FIELDS = re.compile(
+_FIELDS = lazy_pattern(
     r"\b([a-z]{3,})(?:, (?:the |his |her |their )?([a-z]{3,}))? and (?:the |his |her |their |its )?([a-z]{3,})\b"
 )
 
@@ -196,7 +197,7 @@ def _other_field(claim: Claim, ledger: Ledger, done: Sequence[Ran]) -> str | Non
     return None
 
 
-_CAPS = re.compile(r"\b([A-Z]{1,6}) (?:and|or|&) ([A-Z]{1,6})\b")
+_CAPS = lazy_pattern(r"\b([A-Z]{1,6}) (?:and|or|&) ([A-Z]{1,6})\b")
 
 
 def _other_kind(claim: Claim, ledger: Ledger, done: Sequence[Ran]) -> str | None:
@@ -241,7 +242,7 @@ def _other_file(claim: Claim, ledger: Ledger, done: Sequence[Ran]) -> str | None
     return None
 
 
-_ID = re.compile(
+_ID = lazy_pattern(
     r"[\w.+-]+@[\w.-]*\w|(?<![\w@.-])(?=[\w-]*\d)(?=[\w-]*[A-Za-z])[A-Za-z0-9]+(?:-[A-Za-z0-9]+)*(?![\w@])"
 )
 
@@ -307,7 +308,7 @@ def _named_together(text: str) -> list[list[str]]:
     return groups + [[hit[1], hit[2]] for hit in _NAMES_ZH.finditer(text)]
 
 
-_TOGETHER = re.compile(r"\s*(?:,(?!\d{3}(?!\d))|，|、|and|&|和|与|及|, and)\s*")
+_TOGETHER = lazy_pattern(r"\s*(?:,(?!\d{3}(?!\d))|，|、|and|&|和|与|及|, and)\s*")
 
 
 def _values_together(text: str) -> list[list[str]]:
@@ -336,7 +337,7 @@ def _quantity(claim: Claim, ledger: Ledger, done: Sequence[Ran]) -> str | None:
         if not _is_quantity(value) or value.number in possible:
             continue
         plain = format(value.number or 0, f".{value.decimals}f")
-        spelled = re.compile(rf"(?<![\w.]){re.escape(plain)}(?![\w]|\.\d)")
+        spelled = lazy_pattern(rf"(?<![\w.]){re.escape(plain)}(?![\w]|\.\d)")
         if spelled.search(reached):
             continue
         if spelled.search(asked) or (

@@ -2,6 +2,7 @@
 
 import re
 
+from ...supervisor.patterns import lazy_pattern
 from .claims_made import Claim
 from .claims_words import TEST_COMMAND, TESTS_FAILED
 from .findings import Finding, finding
@@ -18,7 +19,7 @@ def _test_runs(ledger: Ledger) -> list[Ran]:
     ]
 
 
-_TESTS_TOLD = re.compile(
+_TESTS_TOLD = lazy_pattern(
     r"\b\d+ pass|\btests? (?:pass|succe)|\ball (?:checks|tests)\b|\bsuccess|\bgreen\b|通过",
     re.IGNORECASE,
 )
@@ -46,20 +47,20 @@ def check_tests(claim: Claim, ledger: Ledger, statement: str) -> list[Finding]:
     return []
 
 
-_SKIPPED = re.compile(
+_SKIPPED = lazy_pattern(
     r"\b([1-9]\d{0,6}) (?:tests? )?(?:skipped|ignored|pending|todo|deselected|did not run)\b"
     r"|\b(?:skipped|ignored|pending)\b\s*[:=]\s*([1-9]\d{0,6})\b|([1-9]\d{0,6}) ?个?(?:测试)?(?:被)?跳过",
     re.IGNORECASE,
 )
-_PASSED = re.compile(
+_PASSED = lazy_pattern(
     r"\b(\d{1,7}) (?:tests? )?(?:pass(?:ed|ing)?|ok)\b|\bpassed\s*[:=]\s*(\d{1,7})\b", re.IGNORECASE
 )
-_ALL_PASSED = re.compile(
+_ALL_PASSED = lazy_pattern(
     r"\ball (\d{1,7}) (?:[\w-]+ ){0,3}?(?:tests?|specs?|checks?|cases?|scenarios?)\b|(?<![\d/])(\d{1,7})/\2(?![\d/])|"
     r"(?<!\d)(\d{1,7}) (?:out )?of (?:the )?\3\b|(?:全部|所有)\s?(\d{1,7})\s?[个项条]",
     re.IGNORECASE,
 )
-_NONE_SKIPPED = re.compile(
+_NONE_SKIPPED = lazy_pattern(
     r"\b(?:none|no tests?|nothing|0|zero)(?: tests?)?(?: of them)?(?: (?:is|was|were|are|got))? skipped\b|"
     r"\bwithout (?:any )?skip\w*|没有跳过|无跳过",
     re.IGNORECASE,

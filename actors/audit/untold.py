@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any, cast
 
+from ...supervisor.patterns import lazy_pattern
 from .claims import claims_of
 from .claims_made import PATH, Claim
 from .claims_text import HAN, sentences, shown
@@ -24,7 +25,7 @@ from .targets import SHORT_CHARS
 WORDS_MIN = 3
 """Words of an answer from which on it is expected to tell of what failed."""
 
-EVERY = re.compile(
+EVERY = lazy_pattern(
     r"\b(?:all|both|every|each|everyone|everything|entire|whole|fully|completely|none|any|"
     r"(?:is|was) complete|finished|without (?:any )?(?:errors?|problems?|issues?|failures?)|successfully|smoothly)\b|所有|全部|均|都|每|完成|完毕|(?:两|三|四|五|六|七|八|九|十)个",
     re.IGNORECASE,
@@ -155,14 +156,14 @@ def _amended(failed: Ran, ledger: Ledger) -> bool:
     return any(later) and not in_a_row(failed, ledger)
 
 
-_WELL = re.compile(
+_WELL = lazy_pattern(
     r"\b(?:is|are|looks?|seems?) (?:\w+ )?(?:up|reachable|online|healthy|fine|ok|okay|available|running|live|working|accessible)\b|"
     r"\b(?:responds?|responding|answers?|works?|resolves?|loads?)\b|可以访问|运行正常|正常|可用|在线",
     re.IGNORECASE,
 )
 """How something is said to be well that was looked at."""
-_NO_MATCH = re.compile(r"^exit status 1\s*(?:\[no output\]|$)")
-_NO = re.compile(r"\b(?:no|none|not)\b|没有|无", re.IGNORECASE)
+_NO_MATCH = lazy_pattern(r"^exit status 1\s*(?:\[no output\]|$)")
+_NO = lazy_pattern(r"\b(?:no|none|not)\b|没有|无", re.IGNORECASE)
 
 
 def _failed_altogether(statement: str, ledger: Ledger) -> list[Finding]:
@@ -196,12 +197,12 @@ def _not_all(statement: str, ledger: Ledger) -> list[Finding]:
     return []
 
 
-_ALL_WELL = re.compile(
+_ALL_WELL = lazy_pattern(
     r"(?:\b(?:all|every|each|everything|both)\b|(?<!\d)(\d{1,6}) (?:out )?of (?:the )?\1\b)[^.;]{0,60}\b(?:running|up|healthy|passing|online|active|ready|"
     r"fine|ok|working|reachable|green)\b|(?:全部|均|都|所有)[^。；]{0,8}(?:运行|正常|健康|在线|就绪)",
     re.IGNORECASE,
 )
-_UNWELL = re.compile(
+_UNWELL = lazy_pattern(
     r"\b(?:Pending|CrashLoopBackOff|ImagePullBackOff|Error|Failed|NotReady|Unhealthy|Down|Stopped|Offline|Inactive|Degraded|"
     r"Evicted|Terminating|unreachable|exited)\b(?!\W{0,2}(?:0|null|none|false)\b)",
     re.IGNORECASE,
@@ -226,10 +227,10 @@ def _not_all_well(statement: str, ledger: Ledger) -> list[Finding]:
 # ---------------------------------------------------------------- results that tell of less
 
 _LESS = r"skipped|failed|failures|errors|rejected|invalid|not_found|missing|unprocessed|dropped|ignored|conflicts|bounced"
-_LESS_TEXT = re.compile(
+_LESS_TEXT = lazy_pattern(
     rf"\b([1-9]\d*) (?:\w+ )?(?:{_LESS})\b|(?:{_LESS})\s*[:=]\s*([1-9]\d*)\b", re.IGNORECASE
 )
-_LESS_KEY = re.compile(rf"(?:\w+_)?(?:{_LESS})(?:_\w+)?", re.IGNORECASE)
+_LESS_KEY = lazy_pattern(rf"(?:\w+_)?(?:{_LESS})(?:_\w+)?", re.IGNORECASE)
 
 
 def _partly(statement: str, ledger: Ledger) -> list[Finding]:
@@ -289,10 +290,10 @@ _CHANGING = frozenset(
         "sort",
     }
 )
-_ORDER = re.compile(
+_ORDER = lazy_pattern(
     r"^\W*(?:please |now |then |could you |can you |请|帮我)*([a-z]+)\b([^\n]*)", re.IGNORECASE
 )
-_FROM = re.compile(
+_FROM = lazy_pattern(
     r"\b(?:from|of|using|with|like|see|based on|as in|according to)\s+(?:the )?$|[从据照]\s*$",
     re.IGNORECASE,
 )
@@ -319,7 +320,7 @@ def _told_plainly(path: str, statement: str) -> bool:
     return bool(about) and not any(_DENIAL.search(plain(each)) for each in about)
 
 
-_DENIAL = re.compile(
+_DENIAL = lazy_pattern(
     r"\b(?:no|none|nothing|already|neither|not)\b|n't\b|没|无|不|已经是", re.IGNORECASE
 )
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from itertools import islice
 from typing import Any, NamedTuple, cast
 
+from ..patterns import lazy_pattern
 from .evidence import decoded
 from .values import is_list, is_mapping, items, mapping, whole
 
@@ -61,11 +62,11 @@ _EMPTY = _names(
     unknownerror200 200 200000 00000 000000 10000 status exception clienterror
     """
 )
-_TAG = re.compile(r"<[^>]{0,400}>")
-_XML_CODE = re.compile(
+_TAG = lazy_pattern(r"<[^>]{0,400}>")
+_XML_CODE = lazy_pattern(
     r"<(?:\w+:)?(Code|faultcode|ErrorCode|errorCode)>([^<]{1,200})<", re.IGNORECASE
 )
-_XML_WORDS = re.compile(
+_XML_WORDS = lazy_pattern(
     r"<(?:\w+:)?(Message|faultstring|ErrorMessage|title|Detail)>([^<]{1,1000})<", re.IGNORECASE
 )
 

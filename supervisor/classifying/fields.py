@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from ..patterns import lazy_pattern
 from .answers import WORDS_MAX
 from .evidence import Evidence
 from .phrases import token
@@ -32,7 +33,7 @@ _ZH_WRONG = (
     "|只能是|不正确|应为|有误"
 )
 _TEXT = tuple(
-    re.compile(pattern)
+    lazy_pattern(pattern)
     for pattern in (
         r"缺少(?:必[填要选])?(?:的)?(?:参数|字段)?[\uff1a:\s\[【'\"`]*([A-Za-z_][A-Za-z0-9_.]{0,60})",
         r"(?:参数|字段)[^A-Za-z\u4e00-\u9fff]{0,3}([A-Za-z_][A-Za-z0-9_.]{0,60})",
@@ -62,10 +63,10 @@ _TEXT = tuple(
         rf"key ['\"`]({_NAME})['\"`]",
     )
 )
-_POINTER = re.compile(r"json-pointer:/([\w./]{1,80})")
-_PYDANTIC = re.compile(r"\d validation errors? for \w+\n([\w.]{1,60})\n")
-_EXTRA = re.compile(r"\(((?:'[^']{1,60}'(?:, )?)+) (?:was|were) unexpected\)")
-_REQUIRED = re.compile(r"^'([^']{1,60})' is a required property")
+_POINTER = lazy_pattern(r"json-pointer:/([\w./]{1,80})")
+_PYDANTIC = lazy_pattern(r"\d validation errors? for \w+\n([\w.]{1,60})\n")
+_EXTRA = lazy_pattern(r"\(((?:'[^']{1,60}'(?:, )?)+) (?:was|were) unexpected\)")
+_REQUIRED = lazy_pattern(r"^'([^']{1,60})' is a required property")
 _NOT_NAMES = frozenset(
     """
     which that the a an is be are to of in for value values not was it this that and or input request
@@ -116,11 +117,13 @@ def _validation(evidence: Evidence) -> Iterator[str]:
         yield "command"
 
 
-_NO_PATH = re.compile(r"cannot access|cannot stat|No such file or directory")
-_SQL = re.compile(
+_NO_PATH = lazy_pattern(r"cannot access|cannot stat|No such file or directory")
+_SQL = lazy_pattern(
     r"no such (?:table|column)|syntax error|does not exist|ambiguous column|unrecognized token|incomplete input"
 )
-_NOT_NULL = re.compile(r"NOT NULL constraint failed: (?:\w+\.)?(\w+)|Column '(\w+)' cannot be null")
+_NOT_NULL = lazy_pattern(
+    r"NOT NULL constraint failed: (?:\w+\.)?(\w+)|Column '(\w+)' cannot be null"
+)
 
 
 def _sql(evidence: Evidence) -> Iterator[str]:
@@ -283,4 +286,4 @@ def _argument(name: str) -> str:
     return _INDEX.sub(r".\1", name) if name.startswith("items[") or "]." in name else name
 
 
-_INDEX = re.compile(r"\[(\d{1,6})\]")
+_INDEX = lazy_pattern(r"\[(\d{1,6})\]")

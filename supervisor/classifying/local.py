@@ -5,6 +5,7 @@ from typing import Any
 
 from ..errors import ErrorClass
 from ..failure import Stage
+from ..patterns import lazy_pattern
 from .codes import of_code
 from .evidence import Evidence
 from .phrases import Verdict, first, parse_rules, parse_verdict
@@ -289,7 +290,7 @@ def _postgres(evidence: Evidence) -> Verdict | None:
     return None
 
 
-_ENHANCED = re.compile(r"\b([245])\.(\d{1,3})\.(\d{1,3})\b")
+_ENHANCED = lazy_pattern(r"\b([245])\.(\d{1,3})\.(\d{1,3})\b")
 _SMTP_WORDS = parse_rules(
     """
 business_rejected no :: spam|content|virus|blocked for policy|dmarc policy & !rate|too many
@@ -331,7 +332,7 @@ def _smtp(code: int, text: str) -> Verdict:
     return parse_verdict(head, f"SMTP {code} {found[0] if found else ''}".strip())
 
 
-_CURL_STATUS = re.compile(r"returned error: (\d{3})")
+_CURL_STATUS = lazy_pattern(r"returned error: (\d{3})")
 
 
 def of_process(evidence: Evidence) -> Verdict | None:

@@ -16,6 +16,7 @@ from functools import cache
 from typing import NamedTuple
 
 from ..errors import ErrorClass, MayHaveExecuted
+from ..patterns import lazy_pattern
 
 
 class Verdict(NamedTuple):
@@ -57,8 +58,8 @@ class Term(NamedTuple):
         return ""
 
 
-_PARTS = re.compile(r"[a-z']+|[^\sa-z']")
-_LEFT_OUT = re.compile(r"…(?: ?…)*")
+_PARTS = lazy_pattern(r"[a-z']+|[^\sa-z']")
+_LEFT_OUT = lazy_pattern(r"…(?: ?…)*")
 
 
 def _own_words(matched: str, source: str) -> str:
@@ -171,7 +172,7 @@ def _bounds(word: str) -> re.Pattern[str]:
     """``<word>`` stands alone, ``<word`` begins a word; a plain word may be part of another."""
     left = r"(?<![a-z0-9])" if word[0] == "<" else ""
     right = r"(?![a-z0-9])" if word[-1] == ">" else ""
-    return re.compile(left + re.escape(_bare(word)) + right)
+    return lazy_pattern(left + re.escape(_bare(word)) + right)
 
 
 def parse_rules(table: str, family: str) -> tuple[Rule, ...]:
@@ -263,7 +264,7 @@ def has_chinese(text: str) -> bool:
     return any("\u3040" <= each <= "\u9fff" for each in text)
 
 
-_HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|[_\-./:]+")
+_HUMP = lazy_pattern(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|[_\-./:]+")
 
 
 def spaced(code: str) -> str:

@@ -4,10 +4,10 @@ The same number is a different thing elsewhere (45009 is a daily quota at WeChat
 at WeCom), so a number is looked up only once the service is known.
 """
 
-import re
 from collections.abc import Mapping
 from typing import Any
 
+from ..patterns import lazy_pattern
 from .phrases import Verdict, has_chinese, parse_verdict
 from .values import mapping
 
@@ -229,7 +229,7 @@ GENERAL: Mapping[str, frozenset[str]] = {
 
 
 # Zhipu gives its numbers as texts, also through gateways and SDKs that hide the host.
-_ZHIPU = re.compile(r"1[0-3]\d\d")
+_ZHIPU = lazy_pattern(r"1[0-3]\d\d")
 
 
 def vendor_of(url: str, body: Any) -> str:

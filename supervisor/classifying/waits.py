@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime, timedelta, timezone
 from typing import Any, NamedTuple
 
+from ..patterns import lazy_pattern
 from .proto import raw_bytes, retry_seconds, status_details
 from .values import is_list, is_mapping, items, mapping
 
@@ -110,14 +111,14 @@ _UNIT = {
     **dict.fromkeys(("d", "day", "days", "天"), 86_400.0),
 }
 _UNITS = "|".join(sorted(_UNIT, key=len, reverse=True))
-_PIECE = re.compile(rf"(\d{{1,12}}(?:\.\d{{1,9}})?) ?({_UNITS})(?![a-z])", re.IGNORECASE)
-_DURATION = re.compile(
+_PIECE = lazy_pattern(rf"(\d{{1,12}}(?:\.\d{{1,9}})?) ?({_UNITS})(?![a-z])", re.IGNORECASE)
+_DURATION = lazy_pattern(
     rf"(?:\d{{1,12}}(?:\.\d{{1,9}})? ?(?:{_UNITS})(?: |,|, and | and )?){{1,5}}", re.IGNORECASE
 )
-_ISO_DURATION = re.compile(
+_ISO_DURATION = lazy_pattern(
     r"P(?:(\d{1,9})D)?T?(?:(\d{1,9})H)?(?:(\d{1,9})M)?(?:(\d{1,9}(?:\.\d{1,9})?)S)?"
 )
-_CLOCK = re.compile(r"(\d{1,3}):(\d\d):(\d\d)")
+_CLOCK = lazy_pattern(r"(\d{1,3}):(\d\d):(\d\d)")
 
 
 def duration(text: str) -> float | None:
@@ -133,7 +134,7 @@ def duration(text: str) -> float | None:
     return sum(float(number) * _UNIT[unit.lower()] for number, unit in _PIECE.findall(text))
 
 
-_ISO = re.compile(
+_ISO = lazy_pattern(
     r"(\d{4})-(\d\d)-(\d\d)[T ](\d\d):(\d\d)(?::(\d\d)(\.\d{1,9})?)?\s?(Z|UTC|GMT|[+-]\d\d:?\d\d)?"
 )
 
@@ -165,11 +166,11 @@ def _iso_date(text: str, zone: timezone) -> float | None:
 _MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
 _MONTH = {name: number for number, name in enumerate(_MONTHS, 1)}
 _DATES = (
-    re.compile(
+    lazy_pattern(
         r"\w{3}, (?P<d>\d\d) (?P<m>\w{3}) (?P<y>\d{4}) (?P<t>\d\d:\d\d:\d\d) (?:GMT|UTC|\+0000)"
     ),
-    re.compile(r"\w+day, (?P<d>\d\d)-(?P<m>\w{3})-(?P<y>\d\d) (?P<t>\d\d:\d\d:\d\d) GMT"),
-    re.compile(r"\w{3} (?P<m>\w{3}) +(?P<d>\d{1,2}) (?P<t>\d\d:\d\d:\d\d) (?P<y>\d{4})"),
+    lazy_pattern(r"\w+day, (?P<d>\d\d)-(?P<m>\w{3})-(?P<y>\d\d) (?P<t>\d\d:\d\d:\d\d) GMT"),
+    lazy_pattern(r"\w{3} (?P<m>\w{3}) +(?P<d>\d{1,2}) (?P<t>\d\d:\d\d:\d\d) (?P<y>\d{4})"),
 )
 
 
@@ -272,7 +273,7 @@ def _trailer_wait(trailers: Any, moment: Moment) -> float | None:
     return None
 
 
-_RESET = re.compile(r"reset(?:-after)?")
+_RESET = lazy_pattern(r"reset(?:-after)?")
 
 
 def _reset_wait(headers: Mapping[str, str], moment: Moment) -> float | None:
@@ -303,9 +304,9 @@ def _structured(headers: Mapping[str, str]) -> Iterator[float]:
                 yield float(reset[1])
 
 
-_DIGIT = re.compile(r"\d")
+_DIGIT = lazy_pattern(r"\d")
 _SPAN = rf"((?:\d{{1,12}}(?:\.\d{{1,9}})? ?(?:{_UNITS})(?![a-z])(?:,? and |, | )?){{1,4}}|\d{{1,3}}:\d\d:\d\d)"
-_ASKED = re.compile(
+_ASKED = lazy_pattern(
     r"(?:try again|retry|retrying|cool(?:ing)? down|wait|back(?: online)?|available(?: again)?|resets?|replenished|again|resume|"
     r"lifted|unblocked|expires?|refreshe[sd]|recover|restored|lasts? for)"
     r"(?: your request| the request| this request|ing)?(?: again)?(?: it)?"
@@ -313,25 +314,25 @@ _ASKED = re.compile(
     rf"{_SPAN}",
     re.IGNORECASE,
 )
-_BARE_SECONDS = re.compile(
+_BARE_SECONDS = lazy_pattern(
     r"(?:retry[ _-]?after|retry in|try again in|wait)[ :=\"]{1,3}(\d{1,9}(?:\.\d{1,6})?)(?![\d:a-z.-])",
     re.IGNORECASE,
 )
-_MORE = re.compile(
+_MORE = lazy_pattern(
     r"(\d{1,9}) more (seconds|minutes|hours)|(?:retry|wait|again).{0,30}?(?:after|in) (\d{1,9})s\b"
 )
-_ZH_AFTER = re.compile(
+_ZH_AFTER = lazy_pattern(
     r"(\d{1,9}(?:\.\d{1,6})?) ?(毫秒|秒钟|秒|分钟|分|个小时|小时|天) ?(?:之后|以后|后)(?!内)"
 )
-_ZH_WAIT = re.compile(
+_ZH_WAIT = lazy_pattern(
     r"(?:等待|需等|再等|剩余|还需)[约：: ]{0,2}(\d{1,9}) ?(毫秒|秒钟|秒|分钟|分|个小时|小时|天)"
 )
-_AT_EN = re.compile(
+_AT_EN = lazy_pattern(
     r"(?:try again|retry|resets?|available|until|back|resume|lifted|unblocked)[^.\n]{0,30}?"
     r"(\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d)?(?:\.\d{1,9})? ?(?:Z|UTC|GMT|[+-]\d\d:?\d\d)?)",
     re.IGNORECASE,
 )
-_AT_ZH = re.compile(
+_AT_ZH = lazy_pattern(
     r"(\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d)?(?:Z|[+-]\d\d:?\d\d)?)"
     r"[^，。\n]{0,6}(?:解除|重置|恢复|刷新|解封|重试|再试|后|开放)"
 )

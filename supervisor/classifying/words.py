@@ -4,6 +4,7 @@ import re
 from http import HTTPStatus
 
 from ..errors import ErrorClass
+from ..patterns import lazy_pattern
 from .chinese import CHINESE as _ZH
 from .english import ENGLISH as _EN
 from .phrases import RuleBook, Verdict, has_chinese, parse_rules, parse_verdict, token
@@ -14,15 +15,15 @@ ENGLISH = RuleBook(_EN, 3)
 CHINESE = RuleBook(_ZH, 2)
 _TAIL = 1_500
 
-_TRACE = re.compile(
+_TRACE = lazy_pattern(
     r"traceback \(most recent call last\)|^\s+at [\w.$<>]+\(|\nstack trace:|\n\s+at \w",
     re.IGNORECASE,
 )
-_LAST = re.compile(
+_LAST = lazy_pattern(
     r"^(?:[\w.]+\.)?([A-Z]\w*(?:Error|Exception|Exit|Interrupt|Timeout|Warning|Expired))(?:: ?(.*)|\s*$)",
     re.MULTILINE,
 )
-_ERRNO = re.compile(
+_ERRNO = lazy_pattern(
     r"\[errno (\d{1,3})\]|os error (\d{1,3})|errno[ =:]+-?(\d{1,3})\b", re.IGNORECASE
 )
 _BUG = parse_verdict("bug maybe", "stack trace")
@@ -98,8 +99,8 @@ def _chinese(text: str, lower: str) -> Verdict | None:
 
 
 # An address is no sentence: its words (billing, registry, models) say nothing of what happened.
-_URL = re.compile(r"https?://[^\s\"'<>\u4e00-\u9fff]{1,400}")
-_STATUS_IN = re.compile(
+_URL = lazy_pattern(r"https?://[^\s\"'<>\u4e00-\u9fff]{1,400}")
+_STATUS_IN = lazy_pattern(
     r"^([45]\d\d)\b|\b(?:http|http status|status|status code|returned|responded with|answered with"
     r"|replied with)[ :=/]{1,3}([45]\d\d)\b(?! \w+s\b)"
 )
@@ -150,7 +151,7 @@ EMPTY_PHRASES = frozenset(
     )
 )
 # "status 422", "Error code: 422", "422 Client Error: Unprocessable Entity for url: ..."
-_REPEATS = re.compile(
+_REPEATS = lazy_pattern(
     r"(?:(?:http )?(?:status|error)(?: code)?:? )?[1-5]\d\d"
     r"(?: (?:client|server) error:?[\w ]{0,40}(?: for url: \S{0,300})?)?"
 )

@@ -7,12 +7,13 @@ from itertools import pairwise
 from ..danger.hosts import host_of
 from ..danger.paths import UNKNOWN, Where
 from ..danger.risks import Risk
+from ..patterns import lazy_pattern
 from .calls import Call, Finding, Handler, Runs, RunsText, Scope, reads, writes
 from .expand import Field
 from .python import python_risks
 
 # Names of scripts and targets that do more than build and test.
-RELEASING = re.compile(
+RELEASING = lazy_pattern(
     r"(?:^|[_/:.-])(?:deploy|release|publish|push|upload|ship|prod|production|migrate|rollback|destroy|drop|purge"
     r"|uninstall|install|flush|downgrade|nuke|wipe|reset|delete|provision|teardown)(?:[_.:-]|$)"
 )
@@ -253,11 +254,11 @@ def _in_place(call: Call, scope: Scope, at: int) -> Iterator[Risk]:
             yield from writes(scope, path, "changes")
 
 
-_SAFE_CODE = re.compile(
+_SAFE_CODE = lazy_pattern(
     r"(?:(?:console\.log|print|puts|p|echo|say)\s*\(?)?"
     r"(?:[\w\s.+*/%-]|\"[^\"$`\\]*\"|'[^'$`\\]*')*\)?;?"
 )
-_SAFE_FILTER = re.compile(
+_SAFE_FILTER = lazy_pattern(
     r"s(?P<by>[/|#,])(?:(?!(?P=by)).)*(?P=by)(?:(?!(?P=by)|[$@]\{).)*(?P=by)[gimsx]*;?|print(?: if /[^/{(]*/i?)?;?"
 )
 _SAFE_NAMES = frozenset(
@@ -266,7 +267,7 @@ _SAFE_NAMES = frozenset(
 )
 
 
-_OF_PACKAGE = re.compile(
+_OF_PACKAGE = lazy_pattern(
     r"(?:console\.log\()?require\(['\"]\./(?:[\w-]+/)*(?:package(?:-lock)?|tsconfig|composer|manifest)\.json['\"]\)"
     r"(?:\.\w+|\[['\"][\w@/.-]+['\"]\])*\)?;?"
 )

@@ -5,14 +5,15 @@ from collections.abc import Iterator
 
 from ..danger.paths import UNKNOWN
 from ..danger.risks import Risk
+from ..patterns import lazy_pattern
 from .calls import Call, Finding, Handler, Scope, options
 
-_READ_SQL = re.compile(
+_READ_SQL = lazy_pattern(
     r"(?:select|show|describe|desc|explain|pragma\s+\w+\s*(?:;|$|\()|\\d\w*|\\l|\\dt|\.tables|\.schema|\.headers?|\.mode|\.databases"
     r"|\.indexes|values|with)\b",
     re.IGNORECASE,
 )
-_WRITE_SQL = re.compile(
+_WRITE_SQL = lazy_pattern(
     r"\b(?:insert|update|delete|drop|truncate|alter|create|grant|revoke|replace|merge|copy|call|exec|execute|load|attach|vacuum"
     r"|into\s+outfile|into\s+dumpfile|pg_read_file|lo_import|lo_export|load_file|load_extension|writefile|set|\.shell|\.system"
     r"|\.import|\.output|\.once|\.read|\.save|\.restore|pg_terminate_backend|do)\b|\\[!ocigw]|`",

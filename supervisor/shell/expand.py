@@ -4,22 +4,22 @@ A part that is known only when the command runs is `UNKNOWN`; whoever reads the 
 stands in a place that matters.
 """
 
-import re
 from collections.abc import Iterator, Mapping
 from itertools import product
 
 from msgspec import Struct
 
 from ..danger.paths import HOME, UNKNOWN
+from ..patterns import lazy_pattern
 from .syntax import Literal, Part, Script, Simple, Substitution, Variable, Word
 
 FIELDS_MAX = 32
 TEXT_MAX = 4_000
 """Longer texts that are put together are not known: variables may double them without end."""
 _BRACES_MAX = 4
-_GLOB = re.compile(r"[*?\[]")
-_BRACES = re.compile(r"\{([^{}]*(?:,|\.\.)[^{}]*)\}")
-_RANGE = re.compile(r"(-?\d+|[A-Za-z])\.\.(-?\d+|[A-Za-z])")
+_GLOB = lazy_pattern(r"[*?\[]")
+_BRACES = lazy_pattern(r"\{([^{}]*(?:,|\.\.)[^{}]*)\}")
+_RANGE = lazy_pattern(r"(-?\d+|[A-Za-z])\.\.(-?\d+|[A-Za-z])")
 # What these print is one word without a slash, so it cannot lead anywhere else.
 _PLAIN_OUTPUT = frozenset(
     ("date", "nproc", "id", "whoami", "hostname", "uname", "basename", "uuidgen", "wc", "arch")

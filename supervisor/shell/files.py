@@ -8,6 +8,7 @@ from itertools import pairwise, product
 from ..danger.paths import UNKNOWN, Where
 from ..danger.risks import Risk
 from ..danger.sensitive import names_secret
+from ..patterns import lazy_pattern
 from .calls import (
     Call,
     Finding,
@@ -127,9 +128,9 @@ def _makes(call: Call, scope: Scope) -> Iterator[Finding]:
         yield from writes(scope, path, "makes")
 
 
-_LENDS = re.compile(r"[ugoa]*[+=][rwxX]*s[rwxXst]*|[2-7]\d{3}")
-_OPENS = re.compile(r"\d*[2367]|[ug]*[oa][ugoa]*[+=][rxXst]*w[rwxXst]*")
-_MODE = re.compile(r"-[rwxXst]+")
+_LENDS = lazy_pattern(r"[ugoa]*[+=][rwxX]*s[rwxXst]*|[2-7]\d{3}")
+_OPENS = lazy_pattern(r"\d*[2367]|[ug]*[oa][ugoa]*[+=][rxXst]*w[rwxXst]*")
+_MODE = lazy_pattern(r"-[rwxXst]+")
 
 
 def _modes(call: Call, scope: Scope) -> Iterator[Finding]:
@@ -309,9 +310,9 @@ def _sed(call: Call, scope: Scope) -> Iterator[Finding]:
             yield from writes(scope, path, "changes")
 
 
-_SED_STARTS = re.compile(r"s([^\w\s\\;{}])")
-_SED_FLAGS = re.compile(r"[gpiImM0-9]*[ew]")
-_SED_COMMANDS = re.compile(r"(?:^|[;{}\n\d$/!])\s*[ewWrR](?:\s|$)")
+_SED_STARTS = lazy_pattern(r"s([^\w\s\\;{}])")
+_SED_FLAGS = lazy_pattern(r"[gpiImM0-9]*[ew]")
+_SED_COMMANDS = lazy_pattern(r"(?:^|[;{}\n\d$/!])\s*[ewWrR](?:\s|$)")
 
 
 def _sed_runs(script: str) -> bool:
@@ -350,7 +351,7 @@ def _awk(call: Call, scope: Scope) -> Iterator[Finding]:
         yield from reads(scope, path)
 
 
-_AWK_RUNS = re.compile(r'\bsystem\s*\(|\||\bprintf?\b[^;}\n]*>|\bgetline\b|@load|>\s*""')
+_AWK_RUNS = lazy_pattern(r'\bsystem\s*\(|\||\bprintf?\b[^;}\n]*>|\bgetline\b|@load|>\s*""')
 
 
 def _sort(call: Call, scope: Scope) -> Iterator[Finding]:

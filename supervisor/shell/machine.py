@@ -5,19 +5,20 @@ from collections.abc import Iterator
 
 from ..danger.paths import UNKNOWN
 from ..danger.risks import Risk
+from ..patterns import lazy_pattern
 from .calls import Call, Finding, Handler, Scope, options, reads
 from .code import script_risks
 from .subcommands import by_table
 
 # ---------------------------------------------------------------- clouds
 
-_CLOUD_READS = re.compile(
+_CLOUD_READS = lazy_pattern(
     r"(?:describe|list|get|ls|head|tail|filter|wait|show|search|lookup|help|version|info|read)\b"
 )
-_CLOUD_SECRETS = re.compile(
+_CLOUD_SECRETS = lazy_pattern(
     r"secret|get-parameter|token|password|credential|kms|decrypt|access-key|get-authorization|keys\b|login"
 )
-_CLOUD_DELETES = re.compile(r"(?:delete|remove|rm|rb|terminate|destroy|purge|deregister|drop)\b")
+_CLOUD_DELETES = lazy_pattern(r"(?:delete|remove|rm|rb|terminate|destroy|purge|deregister|drop)\b")
 
 
 def _cloud(call: Call, scope: Scope) -> Iterator[Finding]:
@@ -99,7 +100,7 @@ def _java(call: Call, scope: Scope) -> Iterator[Finding]:
         yield from script_risks(scope, path, "program")
 
 
-_LINKS = re.compile(r"add|del|delete|set|flush|change|replace|append|up|down|exec|netns")
+_LINKS = lazy_pattern(r"add|del|delete|set|flush|change|replace|append|up|down|exec|netns")
 
 
 def _links(call: Call, scope: Scope) -> Iterator[Finding]:

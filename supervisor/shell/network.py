@@ -7,6 +7,7 @@ from ..danger.hosts import host_named, host_of
 from ..danger.paths import UNKNOWN
 from ..danger.risks import Risk
 from ..danger.sensitive import sensitive_in
+from ..patterns import lazy_pattern
 from .calls import (
     Call,
     Finding,
@@ -176,7 +177,7 @@ def _httpie(call: Call, scope: Scope) -> Iterator[Finding]:
 
 # ---------------------------------------------------------------- copying and commanding
 
-_REMOTE = re.compile(r"(?:[\w.-]+@)?([\w.-]+|\[[0-9a-f:]+\]):(?!//)|(?:rsync|sftp|scp|ssh)://")
+_REMOTE = lazy_pattern(r"(?:[\w.-]+@)?([\w.-]+|\[[0-9a-f:]+\]):(?!//)|(?:rsync|sftp|scp|ssh)://")
 
 
 def _copies(call: Call, scope: Scope) -> Iterator[Finding]:
@@ -237,7 +238,7 @@ def _always(words: str) -> Handler:
     return handler
 
 
-_GH_SENDS = re.compile(r"-[fFX].*|--(?:method|field|raw-field|input)(?:=.*)?")
+_GH_SENDS = lazy_pattern(r"-[fFX].*|--(?:method|field|raw-field|input)(?:=.*)?")
 
 
 def _gh(call: Call, scope: Scope) -> Iterator[Finding]:

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 from ..danger.paths import UNKNOWN, Where, place_of
 from ..danger.risks import Risk
+from ..patterns import lazy_pattern
 from .calls import Call, Finding, Handler, Runs, Scope, options, writes
 from .code import RELEASING, is_releasing
 from .expand import Field
@@ -68,7 +69,7 @@ def _npx(call: Call, scope: Scope) -> Iterator[Finding]:
         yield Risk("install", f"fetches and runs {words[0].shown if words else 'a package'}")
 
 
-_OWN_FOLDER = re.compile(r"\.{1,2}/(?!.*\.(?:whl|zip|gz|bz2|xz|tar)$).*|\.\[.*")
+_OWN_FOLDER = lazy_pattern(r"\.{1,2}/(?!.*\.(?:whl|zip|gz|bz2|xz|tar)$).*|\.\[.*")
 
 
 def _pip(call: Call, scope: Scope) -> Iterator[Finding]:
@@ -173,7 +174,7 @@ def _foreign(scope: Scope) -> Iterator[Risk]:
             )
 
 
-_SEVERAL = re.compile(r"[;|&`\n]")
+_SEVERAL = lazy_pattern(r"[;|&`\n]")
 """What ends a command in a value that a rule puts into its own."""
 
 
@@ -198,7 +199,7 @@ def _make(call: Call, scope: Scope) -> Iterator[Finding]:
             yield Risk("publish", f"makes {each.shown}, which by its name changes more than files")
 
 
-_OUT = re.compile(
+_OUT = lazy_pattern(
     r"-o|--out(?:put)?(?:-?(?:file|dir|directory|path))?|--outdir|--outFile|--outDir|--prefix|--target-dir|--dest(?:ination)?"
 )
 

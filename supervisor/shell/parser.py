@@ -11,6 +11,7 @@ import re
 
 from msgspec import Struct
 
+from ..patterns import lazy_pattern
 from .syntax import (
     Command,
     Compound,
@@ -26,14 +27,14 @@ from .syntax import Literal as Text
 from .words import BLANKS, DEPTH_MAX, METACHARACTERS, WordReader
 
 LENGTH_MAX = 30_000
-_RESERVED = re.compile(
+_RESERVED = lazy_pattern(
     r"(?:if|then|elif|else|fi|for|while|until|do|done|case|esac|select|function|coproc|\[\[|[{}!])"
     r"(?=[\s;&|()<>]|$)"
 )
-_REDIRECT = re.compile(r"(?:\d+|\{\w+\})?(<<<|<<-|<<|<>|<&|<(?!\()|&>>|&>|>>|>\||>&|>(?!\())")
-_ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)\+?=")
-_FUNCTION = re.compile(r"([^\s;&|()<>$`'\"\\]+)[ \t]*\([ \t]*\)")
-_NAME = re.compile(r"[A-Za-z_]\w*")
+_REDIRECT = lazy_pattern(r"(?:\d+|\{\w+\})?(<<<|<<-|<<|<>|<&|<(?!\()|&>>|&>|>>|>\||>&|>(?!\())")
+_ASSIGNMENT = lazy_pattern(r"([A-Za-z_]\w*)\+?=")
+_FUNCTION = lazy_pattern(r"([^\s;&|()<>$`'\"\\]+)[ \t]*\([ \t]*\)")
+_NAME = lazy_pattern(r"[A-Za-z_]\w*")
 _CLOSING = frozenset(("then", "elif", "else", "fi", "do", "done", "esac", "}"))
 
 

@@ -5,7 +5,6 @@ said only of what is known.
 """
 
 import posixpath
-import re
 from collections.abc import Iterable, Iterator
 from itertools import pairwise
 
@@ -14,6 +13,7 @@ import msgspec
 from ..danger.paths import UNKNOWN, Place, Where, place_of
 from ..danger.risks import Risk
 from ..danger.sensitive import names_secret
+from ..patterns import lazy_pattern
 from .calls import (
     SYSTEM_FOLDERS,
     Call,
@@ -67,13 +67,13 @@ DIRECTORIES_MAX = 8
 DEPTH_MAX = 12
 RISKS_MAX = 64
 _SHELLS = frozenset(("sh", "bash", "zsh", "dash", "ksh", "ash", "source", "."))
-_OTHER_LANGUAGE = re.compile(r"#!.*\b(?:python|node|ruby|perl|deno|bun)")
+_OTHER_LANGUAGE = lazy_pattern(r"#!.*\b(?:python|node|ruby|perl|deno|bun)")
 _FILTERS = frozenset(("grep", "egrep", "head", "tail", "sort", "uniq"))
 _LISTERS = frozenset(("find", "fd", "grep", "rg", "ls", "git", "egrep", "ag"))
 _SHOW_ENVIRONMENT = frozenset(("env", "printenv", "set", "export", "declare"))
 _OUTPUTS = (">", ">|", "&>", ">>", "&>>", "<>")
 # -o may stand at the end of several letters: curl -sLo x.
-_SAVES = re.compile(r"-[A-Za-z]*[oO]|--output|--output-document|--remote-name")
+_SAVES = lazy_pattern(r"-[A-Za-z]*[oO]|--output|--output-document|--remote-name")
 _EMPTYING = (">", ">|", "&>")
 
 

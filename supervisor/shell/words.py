@@ -2,15 +2,16 @@
 
 import re
 
+from ..patterns import lazy_pattern
 from .syntax import Literal, NotUnderstood, Part, Script, Substitution, Variable, Word
 
 DEPTH_MAX = 25
 """How deep commands may stand inside of commands; deeper ones are not understood."""
 BLANKS = " \t"
 METACHARACTERS = frozenset(" \t\n;&|()<>")
-_NAME = re.compile(r"[A-Za-z_]\w*|[@*#?$!0-9-]")
-_PARAMETER = re.compile(r"([#!]?)([A-Za-z_]\w*|[0-9]+|[@*#?$!-])")
-_OPERATOR = re.compile(r":?[-=+?]|##?|%%?|//?|\^\^?|,,?|:|@|\[")
+_NAME = lazy_pattern(r"[A-Za-z_]\w*|[@*#?$!0-9-]")
+_PARAMETER = lazy_pattern(r"([#!]?)([A-Za-z_]\w*|[0-9]+|[@*#?$!-])")
+_OPERATOR = lazy_pattern(r":?[-=+?]|##?|%%?|//?|\^\^?|,,?|:|@|\[")
 _ESCAPES = {
     "a": "\a",
     "b": "\b",
@@ -22,7 +23,7 @@ _ESCAPES = {
     "t": "\t",
     "v": "\v",
 }
-_ESCAPE = re.compile(
+_ESCAPE = lazy_pattern(
     r"\\(?:x([0-9a-fA-F]{1,2})|u([0-9a-fA-F]{1,4})|U([0-9a-fA-F]{1,8})|([0-7]{1,3})|(.))", re.DOTALL
 )
 

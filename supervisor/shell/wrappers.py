@@ -8,6 +8,7 @@ import msgspec
 from ..danger.paths import UNKNOWN, Where
 from ..danger.risks import Risk
 from ..danger.sensitive import names_secret
+from ..patterns import lazy_pattern
 from .calls import Call, Finding, Handler, Runs, RunsText, Scope, options, reads, writes
 from .expand import Field
 
@@ -36,7 +37,7 @@ def _env(call: Call, scope: Scope) -> Iterator[Finding]:
         yield Runs(tuple(words))
 
 
-_STEERS = re.compile(
+_STEERS = lazy_pattern(
     r"LD_\w+|DYLD_\w+|BASH_ENV|ENV|PROMPT_COMMAND|IFS|SHELLOPTS|BASHOPTS|GIT_SSH(?:_COMMAND)?|GIT_EXTERNAL_DIFF|GIT_PROXY_COMMAND"
     r"|GIT_CONFIG\w*|GIT_EXEC_PATH|GIT_ASKPASS|SSH_ASKPASS|PYTHONSTARTUP|PYTHONINSPECT|PERL5OPT|PERL5LIB|RUBYOPT|RUBYLIB"
     r"|NODE_OPTIONS|JAVA_TOOL_OPTIONS|HISTFILE|HISTSIZE|HISTCONTROL|HISTFILESIZE|http_proxy|https_proxy|HTTPS?_PROXY|ALL_PROXY"
