@@ -42,14 +42,15 @@ class Ownership:
         self.lease_s = lease_s
         self._clock = clock
         self._checkpoint = checkpoint
-        self._valid_until = float("-inf")
+        self.sure_until = float("-inf")
+        """When the lease may have ended, on the monotonic clock."""
         self.lapses = 0
         """How often the lease had ended before it was renewed: then sessions may have been taken."""
 
     @property
     def sure(self) -> bool:
         """Whether the lease certainly still runs."""
-        return self._clock.now() < self._valid_until
+        return self._clock.now() < self.sure_until
 
     async def renew(self) -> None:
         """Prolong the lease.
@@ -60,6 +61,6 @@ class Ownership:
         asked_at = self._clock.now()
         until_ms = self._clock.wall_ms() + int(self.lease_s * 1000)
         await self._checkpoint.commit(Renew(owner=self.owner, lease_until_ms=until_ms))
-        if self._clock.now() >= self._valid_until:
+        if self._clock.now() >= self.sure_until:
             self.lapses += 1
-        self._valid_until = asked_at + self.lease_s
+        self.sure_until = asked_at + self.lease_s

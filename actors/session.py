@@ -251,8 +251,12 @@ class Session:
     @property
     def owned(self) -> bool:
         """Whether this process certainly owns the session now; if not, see `ensure_owned`."""
-        ownership = self.services.ownership
-        return not self.journal.fenced and ownership.sure and ownership.lapses == self._lapses
+        services = self.services
+        return (
+            not self.journal.fenced
+            and services.clock.now() < services.ownership.sure_until
+            and services.ownership.lapses == self._lapses
+        )
 
     async def ensure_owned(self) -> None:
         """Return once this process certainly owns the session; before each request and each body.
