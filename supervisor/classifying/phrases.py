@@ -11,7 +11,7 @@ expressions are written without nested repetition, and the text is bounded befor
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from typing import NamedTuple
 
@@ -140,26 +140,33 @@ def all_hold(terms: tuple[Term, ...], text: str) -> bool:
     return True
 
 
-def parse_phrase(phrase: str) -> tuple[Term, ...]:
+def parse_phrase(
+    phrase: str, pattern: Callable[[str], re.Pattern[str]] = lazy_pattern
+) -> tuple[Term, ...]:
     """Read a phrase of the language above.
 
+    Args:
+        pattern: makes a pattern of a regular expression.
+
     Raises:
-        ValueError: a term is empty or its regular expression is not one.
+        ValueError: a term is empty, or ``pattern`` found that its regular expression is not one.
     """
-    return tuple(_term(part.strip(" ")) for part in re.split(r" & |^& ", phrase))
+    return tuple(_term(part.strip(" "), pattern) for part in re.split(r" & |^& ", phrase))
 
 
-def _term(part: str) -> Term:
+def _term(part: str, pattern: Callable[[str], re.Pattern[str]]) -> Term:
     wanted = not part.startswith("!")
     part = part.removeprefix("!")
     if len(part) > 2 and part[0] == part[-1] == "/":
         try:
-            return Term(wanted, (), re.compile(part[1:-1]))
+            return Term(wanted, (), pattern(part[1:-1]))
         except re.error as error:
             raise ValueError(f"{part!r} is no regular expression: {error}") from None
     words = tuple(part.split("|"))
     if not all(words):
         raise ValueError(f"an empty word in {part!r}")
+    if "<" not in part and ">" not in part:
+        return Term(wanted, words)
     bounded = {_bare(word): _bounds(word) for word in words if word[0] == "<" or word[-1] == ">"}
     return Term(wanted, tuple(_bare(word) for word in words), None, bounded)
 
@@ -241,11 +248,12 @@ def parse_codes(table: str, family: str) -> dict[str, Verdict]:
         head, separator, listed = line.partition(" :: ")
         if not separator:
             raise ValueError(f"not a list of codes: {line!r}")
+        error_class, executed, _ = parse_verdict(head, family)
         for code in listed.split():
             key = token(code)
             if key in codes:
                 raise ValueError(f"{code!r} stands in {family} twice")
-            codes[key] = parse_verdict(head, f"{family} {code}")
+            codes[key] = Verdict(error_class, executed, f"{family} {code}")
     return codes
 
 

@@ -14,6 +14,7 @@
 All keys of a rule must hold; at least one besides the class is needed.
 """
 
+import re
 import tomllib
 from collections.abc import Iterable
 from pathlib import Path
@@ -130,7 +131,7 @@ def _checked(rule: _Rule, where: str) -> UserRule:
         raise UsageError(f"{where} has no condition; give status, code, exception, text or host")
     try:
         verdict = parse_verdict(f"{rule.klass} {rule.executed}", where)
-        phrases = tuple(parse_phrase(text.lower()) for text in _many(rule.text))
+        phrases = tuple(parse_phrase(text.lower(), re.compile) for text in _many(rule.text))
     except ValueError as error:
         raise UsageError(f"{where}: {error}") from error
     if bad := [status for status in _many(rule.status) if not 100 <= status < 600]:
