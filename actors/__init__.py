@@ -6,7 +6,7 @@ Never: talks to a provider itself, or writes to a store other than through the c
 
 Files, each using only those before it (no cycles between files; a test holds that): text, secrets,
 scrub · model · tooling · budget, accounts, metering, fairness · conversation, ledger, effects, state ·
-outcome · events, bus, upstreams, alerts, workspaces · checkpoint, teller, journal, ownership,
+outcome · events, bus, upstream, upstreams, alerts, workspaces · checkpoint, teller, journal, ownership,
 steady · agent, work, active_time, services · session · ends, resolving, parking, gate, preparing,
 probing, attempting, executing, asking, calling, planning · inspection · life · retention · admission,
 places, pool, heads, beginning, taking_over, sessions, decisions, inbox, late, keeper · naming, portable,

@@ -6,7 +6,6 @@ The decisions are in supervisor/breaker.py and fairness.py; here is the state, b
 
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
-from types import TracebackType
 from typing import Protocol, Self
 
 import anyio
@@ -19,7 +18,6 @@ from ..supervisor.breaker import (
     Open,
     Verdict,
     Wait,
-    Window,
     ask,
     may_repeat,
     recovering,
@@ -30,6 +28,7 @@ from ..supervisor.clock import Clock
 from ..supervisor.policy import Policies, UpstreamPolicy
 from .events import BreakerClosed, BreakerHalfOpen, BreakerOpened, Event
 from .fairness import FairLine
+from .upstream import Place, Upstream
 
 
 class Teller(Protocol):
@@ -59,15 +58,6 @@ class UpstreamHealth(Struct, frozen=True, kw_only=True):
     held: int
 
 
-class Place:
-    """A call's place among those that may be under way, or its wait for one."""
-
-    __slots__ = ("given",)
-
-    def __init__(self) -> None:
-        self.given: anyio.Event | None = None
-
-
 class Full:
     """As many calls are under way as may be; ``place`` stands in line."""
 
@@ -77,88 +67,31 @@ class Full:
         self.place = place
 
 
-class Upstream:
-    """One upstream, as all sessions of the runtime see it."""
+class Ticket(Struct, eq=False):
+    """A call under way; leaving its block, or `Upstreams.ended`, tells the upstream how it went.
 
-    __slots__ = ("_policies", "_policy", "_seen", "breaker", "held", "line", "name", "repeats")
-
-    def __init__(self, name: str, policies: Policies) -> None:
-        self.name = name
-        self._policies = policies
-        self._seen = policies.current
-        self._policy = policies.upstream(name)
-        self.breaker: Breaker = Closed()
-        self.repeats = Window()
-        self.held = 0
-        self.line: FairLine[Place] | None = None
-        """Who may call, where a limit was ever met."""
-
-    @property
-    def policy(self) -> UpstreamPolicy:
-        """What holds for it, looked up anew where the policy was replaced."""
-        if self._seen is not self._policies.current:
-            self._seen = self._policies.current
-            self._policy = self._policies.upstream(self.name)
-        return self._policy
-
-
-class Ticket:
-    """A call under way; leaving its block tells the upstream how it went.
-
-    ``verdict`` is set by whoever knows; nothing is said of a call that did not get that far.
+    Attributes:
+        repeat: it is not the first attempt of its call.
+        trial: its number, if its end decides.
+        verdict: set by whoever knows; nothing is said of a call that did not get that far.
+        waited_s: for how long it waited for its place; no retry's time budget counts that.
     """
 
-    __slots__ = (
-        "_began_at",
-        "_place",
-        "_repeat",
-        "_shared",
-        "_teller",
-        "_trial",
-        "_upstream",
-        "verdict",
-        "waited_s",
-    )
-
-    def __init__(
-        self,
-        shared: "Upstreams",
-        upstream: Upstream,
-        teller: Teller,
-        trial: int | None,
-        repeat: bool,
-        place: Place | None,
-        now: float,
-    ) -> None:
-        self._place = place
-        self.waited_s = 0.0
-        """Seconds that the call waited for its place; no retry's time budget counts them."""
-        self.verdict: Verdict = "nothing"
-        self._shared = shared
-        self._upstream = upstream
-        self._teller = teller
-        self._trial = trial
-        self._repeat = repeat
-        self._began_at = now
+    shared: "Upstreams"
+    upstream: Upstream
+    teller: Teller
+    began_at: float
+    repeat: bool = False
+    trial: int | None = None
+    place: Place | None = None
+    verdict: Verdict = "nothing"
+    waited_s: float = 0.0
 
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        exc_type: type[BaseException] | None,
-        exc: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self._shared.ended(
-            self._upstream,
-            self._teller,
-            self.verdict,
-            self._trial,
-            self._began_at if self._repeat else None,
-        )
-        if self._place is not None:
-            self._shared.leave(self._upstream.name, self._place)
+    def __exit__(self, *error: object) -> None:
+        self.shared.ended(self, self.shared.now())
 
 
 class Upstreams:
@@ -189,7 +122,7 @@ class Upstreams:
         placed: bool = False,
         place: Place | None = None,
     ) -> Ticket | Wait | Full:
-        """Let a call go out, or say for what it must wait before it asks again.
+        """Let a call go out, as nearly every call may; or say for what it must wait, to ask again.
 
         Args:
             roll: from 0 up to 1; spreads those who wait.
@@ -197,19 +130,23 @@ class Upstreams:
             placed: it has waited for its place in a recovery.
             place: the one it was given, among those that may be under way.
         """
+        now = self._clock.now()
         upstream = self._upstreams.get(name) or self._of(name)
+        if not repeat and now < upstream.quiet_until and upstream.seen is self._policies.current:
+            upstream.begun += 1
+            return Ticket(self, upstream, teller, now)
+        upstream.count_up()
         policy, breaker = upstream.policy, upstream.breaker
         if upstream.line is not None or policy.concurrency.calls_max is not None:
             place = self._take_place(upstream, policy.concurrency.calls_max, teller, place)
             if place.given is not None and not place.given.is_set():
                 return Full(place)
         elif not repeat and type(breaker) is Closed and breaker.recovery is None:
-            # As nearly always: `ask` lets it go, and changes nothing.
-            now = self._clock.now()
-            upstream.repeats = upstream.repeats.add(now, policy.retry_budget.window_s, 1, 0)
-            return Ticket(self, upstream, teller, None, repeat, None, now)
+            upstream.quieten(now)  # `ask` lets it go, and changes nothing
+            upstream.begun += 1
+            return Ticket(self, upstream, teller, now)
         answer = self._enter(
-            upstream, policy, teller, roll, repeat=repeat, placed=placed, place=place
+            upstream, policy, teller, now, roll, repeat=repeat, placed=placed, place=place
         )
         if place is not None and isinstance(answer, Wait):
             self.leave(name, place)  # others may be let through meanwhile
@@ -220,6 +157,7 @@ class Upstreams:
         upstream: Upstream,
         policy: UpstreamPolicy,
         teller: Teller,
+        now: float,
         roll: float,
         *,
         repeat: bool,
@@ -227,7 +165,6 @@ class Upstreams:
         place: Place | None,
     ) -> Ticket | Wait:
         """Ask the breaker and the budget of repeats."""
-        now = self._clock.now()
         before = upstream.breaker
         after, answer = ask(before, now, policy.breaker, roll, placed=placed)
         budget = policy.retry_budget
@@ -242,9 +179,8 @@ class Upstreams:
         upstream.breaker = after
         first, second = (0, 1) if repeat else (1, 0)
         upstream.repeats = upstream.repeats.add(now, budget.window_s, first, second)
-        if before is not after:
-            _tell(before, upstream, teller)
-        return Ticket(self, upstream, teller, answer.trial, repeat, place, now)
+        _tell(before, upstream, teller)
+        return Ticket(self, upstream, teller, now, repeat, answer.trial, place)
 
     # ------------------------------------------------------------ places
 
@@ -286,25 +222,28 @@ class Upstreams:
 
     # ------------------------------------------------------------ afterwards
 
-    def ended(
-        self,
-        upstream: Upstream,
-        teller: Teller,
-        verdict: Verdict,
-        trial: int | None,
-        repeated_at: float | None,
-    ) -> None:
-        """Take note of how a call ended; ``repeated_at``: when it began, if it was a repeat."""
-        policy = upstream.policy
-        before = upstream.breaker
-        upstream.breaker = report(
-            before, self._clock.now(), verdict, trial, policy.breaker, upstream.held
-        )
-        if repeated_at is not None and verdict == "up":
-            window_s = policy.retry_budget.window_s
-            upstream.repeats = upstream.repeats.take_back(repeated_at, window_s, 1)
-        if type(before) is not type(upstream.breaker):
-            _tell(before, upstream, teller)
+    def ended(self, ticket: Ticket, now: float) -> None:
+        """Take note of how a call ended, and of its place."""
+        upstream, verdict = ticket.upstream, ticket.verdict
+        if (
+            verdict == "up"
+            and not ticket.repeat
+            and now < upstream.quiet_until
+            and upstream.seen is self._policies.current
+        ):
+            upstream.answered += 1
+        else:
+            upstream.count_up()
+            policy, before = upstream.policy, upstream.breaker
+            upstream.breaker = report(
+                before, now, verdict, ticket.trial, policy.breaker, upstream.held
+            )
+            if ticket.repeat and verdict == "up":
+                window_s = policy.retry_budget.window_s
+                upstream.repeats = upstream.repeats.take_back(ticket.began_at, window_s, 1)
+            _tell(before, upstream, ticket.teller)
+        if ticket.place is not None:
+            self.leave(upstream.name, ticket.place)
 
     @contextmanager
     def holding(self, name: str) -> Generator[None]:

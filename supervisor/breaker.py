@@ -59,6 +59,11 @@ class Window(Struct, frozen=True, gc=False):
         older = ((n, a, b - second if n == slot else b) for n, a, b in self.older)
         return Window(self.slot, self.first, self.second, tuple(older))
 
+    @staticmethod
+    def slot_end(now: float, window_s: float) -> float:
+        """Return when the slot of that time is over."""
+        return (int(now / window_s * SLOTS) + 1) * window_s / SLOTS
+
     def sums(self, now: float, window_s: float) -> tuple[int, int]:
         """Return both counts."""
         oldest = int(now / window_s * SLOTS) - SLOTS
@@ -190,16 +195,18 @@ def report(
     trial: int | None,
     policy: BreakerPolicy,
     held: int = 0,
+    calls: int = 1,
 ) -> Breaker:
     """Return the state after a call has ended.
 
     Args:
         trial: the number that `ask` gave it.
         held: how many calls wait; after a recovery they are let through over `DRAIN_S` seconds.
+        calls: how many have ended like that, where the breaker is closed.
     """
     match breaker:
         case Closed(window, recovery):
-            return _counted(window, recovery, now, verdict, policy)
+            return _counted(window, recovery, now, verdict, policy, calls)
         case Open():
             return breaker  # it had started before
         case HalfOpen(number):
@@ -213,11 +220,16 @@ def report(
 
 
 def _counted(
-    window: Window, recovery: Recovery | None, now: float, verdict: Verdict, policy: BreakerPolicy
+    window: Window,
+    recovery: Recovery | None,
+    now: float,
+    verdict: Verdict,
+    policy: BreakerPolicy,
+    count: int,
 ) -> Breaker:
     if verdict == "nothing" or policy.failures_min is None:
         return Closed(window, recovery)
-    counted = window.add(now, policy.window_s, 1, 1 if verdict == "down" else 0)
+    counted = window.add(now, policy.window_s, count, count if verdict == "down" else 0)
     if verdict == "down":
         calls, failures = counted.sums(now, policy.window_s)
         if failures >= policy.failures_min and failures >= policy.failure_share * calls:
