@@ -11,7 +11,7 @@ import anyio
 import msgspec
 from anyio import to_thread
 
-from ..stores.base import Fenced, StoreError, StoreFailed
+from ..stores.base import Fenced, Forget, Rewrite, StoreError, StoreFailed
 from ..supervisor import (
     ActorGone,
     AlreadyStarted,
@@ -36,7 +36,7 @@ from .handover.file import place_of, write_dossier
 from .life import Life
 from .outcome import HandedOver, Outcome
 from .places import Places
-from .retention import ROWS_MIN, retain
+from .retention import ROWS_MIN, oldest_kept, retain
 from .services import Services
 from .session import Session
 from .work import Cut
@@ -199,13 +199,23 @@ class Pool:
         try:
             # The runtime may be left as soon as the outcome is told.
             with anyio.move_on_after(TIDY_S_MAX, shield=True):
-                stored = await self._services.store.load(session.id)
-                known = session.state if session.journal.seq == stored.head.seq else None
-                rewrite = retain(stored, kept, known)
-                if rewrite is not None:
-                    await self._services.checkpoint.commit(rewrite)
+                write = await self._retention(session, kept)
+                if write is not None:
+                    await self._services.checkpoint.commit(write)
         except StoreError:
             return  # somebody goes on with it already, or the store fails: nothing is lost
+
+    async def _retention(self, session: Session, kept: int | None) -> Rewrite | Forget | None:
+        """Return what gives up the old checkpoints of a session that has ended, if anything does."""
+        state, journal = session.state, session.journal
+        if not state.surplus:
+            oldest = oldest_kept(state.counter, kept)
+            forget = Forget(
+                session_id=session.id, epoch=journal.epoch, seq=journal.seq, oldest_counter=oldest
+            )
+            return forget if oldest > 1 else None
+        stored = await self._services.store.load(session.id)
+        return retain(stored, kept, state if journal.seq == stored.head.seq else None)
 
     # ------------------------------------------------------------ ending
 

@@ -3,7 +3,9 @@
 Given up, and freed: the full texts of large results and the bookkeeping of settled calls before
 the checkpoints that are kept. The messages stay word for word; what is in doubt, and what may
 still be undone, is kept whole, of every write that took effect that it did, and of every failed
-attempt what policies decide by.
+attempt what policies decide by. The rows of a session that holds nothing of that kind stay as they
+are, and only its old checkpoints are given up: what it had spent at each write is not worth writing
+the whole journal once more.
 """
 
 from collections.abc import Sequence
@@ -38,6 +40,11 @@ Journal = list[list[JournalEntry]]
 """The entries of each row."""
 
 
+def oldest_kept(counter: int, checkpoints_kept: int | None) -> int:
+    """Return the first checkpoint that is kept of a session that has ended at this one."""
+    return 0 if checkpoints_kept is None else max(0, counter - checkpoints_kept + 1)
+
+
 def retain(
     stored: StoredSession, checkpoints_kept: int | None, state: SessionState | None = None
 ) -> Rewrite | None:
@@ -47,10 +54,8 @@ def retain(
     more is most of the work.
     """
     head = stored.head
-    if checkpoints_kept is None or len(stored.rows) < ROWS_MIN:
-        return None
-    oldest = head.counter - checkpoints_kept + 1
-    if oldest <= max(1, head.oldest_counter):
+    oldest = oldest_kept(head.counter, checkpoints_kept)
+    if len(stored.rows) < ROWS_MIN or oldest <= max(1, head.oldest_counter):
         return None
     journal = [decode_row(row.body) for row in stored.rows]
     cut = next(i for i, row in enumerate(stored.rows) if row.counter >= oldest)

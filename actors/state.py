@@ -193,6 +193,7 @@ class SessionState:
         "staging",
         "status",
         "stops",
+        "surplus",
         "task_counter",
         "trail",
         "trouble",
@@ -209,6 +210,8 @@ class SessionState:
         self.approvals = Approvals()
         self.staging = StagedCalls()
         self.stops = False
+        self.surplus = False
+        """It holds what need not be kept once the session has ended; see `retention`."""
         self.trouble: dict[str, Any] | None = None
         self.counter = 0
         self.next_n = 1
@@ -280,7 +283,7 @@ class SessionState:
             case StagedResult() | StagedCheck():
                 self.staging.apply(entry)
             case Probed():
-                pass  # what followed from it says the rest
+                self.surplus = True  # what followed from it says the rest
             case _:
                 self._turned(entry)
 
@@ -396,6 +399,7 @@ class SessionState:
                 effect.state = LEDGER_STATES[entry.state]
 
     def _retried(self, entry: Retried) -> None:
+        self.surplus = True
         named = MODEL if entry.index < 0 else (entry.n, entry.index)
         if entry.due_at_ms is None or entry.directive != "retry":
             self.waits.pop(named, None)
@@ -525,6 +529,8 @@ class SessionState:
         asked = turn.answered.calls[entry.index]
         if self.corrections or entry.error_class is not None:
             self._count_correction(asked.name, entry)
+        if entry.blob is not None or entry.state != "succeeded":
+            self.surplus = True
         self.counter = max(self.counter, entry.counter)
         self.spent = entry.spent
         took_effect = self.ledger.resulted(entry, asked)
@@ -592,6 +598,7 @@ class SessionState:
         self.trail.follow(Repeated(tuple(calls), turn.counter, corrected))
 
     def _late(self, entry: Late) -> None:
+        self.surplus = True
         self.ledger.late(entry)
         if entry.by == AGAIN:
             self.waits.pop((entry.n, entry.index), None)

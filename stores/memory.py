@@ -20,6 +20,7 @@ from .base import (
     Create,
     Done,
     Facts,
+    Forget,
     Head,
     HeadQuery,
     Leave,
@@ -54,6 +55,7 @@ from .rules import (
     refuse_append,
     refuse_claim,
     refuse_create,
+    refuse_forget,
     refuse_pack,
     refuse_post,
     refuse_rewrite,
@@ -256,7 +258,7 @@ class MemoryStore:
             case Warned(name=name):
                 self._data.warnings.pop(name, None)
                 return Done()
-            case Append() | Post() | Claim() | Pack() | Rewrite():
+            case Append() | Post() | Claim() | Pack() | Rewrite() | Forget():
                 session = self._session(write.session_id)
                 return self._change(session, write)
             case _:
@@ -281,7 +283,9 @@ class MemoryStore:
         self._data.sessions[write.session_id] = session
         return Done(1, 1)
 
-    def _change(self, session: _Session, write: Append | Post | Claim | Pack | Rewrite) -> Done:
+    def _change(
+        self, session: _Session, write: Append | Post | Claim | Pack | Rewrite | Forget
+    ) -> Done:
         place = session.place
         if place.damaged is None:
             place.damaged = damage_of(session.rows[-1])
@@ -303,6 +307,9 @@ class MemoryStore:
             case Rewrite():
                 _raise(refuse_rewrite(place, write, self.conversions.version))
                 self._rewrite(session, write)
+            case Forget():
+                _raise(refuse_forget(place, write))
+                place.oldest_counter = write.oldest_counter
             case _:
                 assert_never(write)
         return Done(place.epoch, place.seq)

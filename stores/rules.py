@@ -21,6 +21,7 @@ from .base import (
     Create,
     Facts,
     Fenced,
+    Forget,
     Head,
     HeadQuery,
     Pack,
@@ -150,8 +151,8 @@ def refuse_pack(place: Place, write: Pack) -> StoreError | None:
     return None if place.damaged is None else _damaged(write.session_id, place.damaged)
 
 
-def refuse_rewrite(place: Place, write: Rewrite, version: int) -> StoreError | None:
-    """Say why a journal must not be replaced, or None. ``version`` is the newest known."""
+def refuse_forget(place: Place, write: Forget | Rewrite) -> StoreError | None:
+    """Say why old checkpoints must not be given up, or None."""
     session_id = write.session_id
     if place.damaged is not None:
         return _damaged(session_id, place.damaged)
@@ -161,6 +162,20 @@ def refuse_rewrite(place: Place, write: Rewrite, version: int) -> StoreError | N
         return Conflict(
             f"session {session_id}: rewritten from row {write.seq}, but row {place.seq} is stored"
         )
+    if not place.oldest_counter <= write.oldest_counter <= place.counter:
+        return BadRecord(
+            f"session {session_id}: oldest counter {write.oldest_counter} is outside"
+            f" {place.oldest_counter} to {place.counter}"
+        )
+    return None
+
+
+def refuse_rewrite(place: Place, write: Rewrite, version: int) -> StoreError | None:
+    """Say why a journal must not be replaced, or None. ``version`` is the newest known."""
+    refusal = refuse_forget(place, write)
+    if refusal is not None:
+        return refusal
+    session_id = write.session_id
     newest = max((row.version for row in write.rows), default=0)
     if newest > version:
         return RecordTooNew(f"session {session_id}: rewritten rows are of version {newest}")
@@ -176,11 +191,6 @@ def _refuse_rows(place: Place, write: Rewrite) -> StoreError | None:
         return BadRecord(
             f"session {write.session_id}: rewritten rows end with row {rows[-1].seq}, counter"
             f" {rows[-1].counter}, not with the stored {place.seq}, {place.counter}"
-        )
-    if not place.oldest_counter <= write.oldest_counter <= place.counter:
-        return BadRecord(
-            f"session {write.session_id}: oldest counter {write.oldest_counter} is outside"
-            f" {place.oldest_counter} to {place.counter}"
         )
     bad = (_refuse_body(write.session_id, row.body) for row in rows)
     return next((refusal for refusal in bad if refusal is not None), None)

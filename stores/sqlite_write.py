@@ -13,6 +13,7 @@ from .base import (
     Create,
     Done,
     Facts,
+    Forget,
     Leave,
     Pack,
     Post,
@@ -26,7 +27,14 @@ from .base import (
     Written,
 )
 from .encoding import encode_facts, stored
-from .rules import refuse_append, refuse_claim, refuse_create, refuse_pack, refuse_rewrite
+from .rules import (
+    refuse_append,
+    refuse_claim,
+    refuse_create,
+    refuse_forget,
+    refuse_pack,
+    refuse_rewrite,
+)
 from .sqlite_batch import Batch, Known
 from .sqlite_inbox import post, take
 from .sqlite_journal import examine
@@ -175,6 +183,8 @@ def _apply(batch: Batch, write: Write) -> Written:
             return Done()
         case Pack() | Rewrite():
             return _repack(batch, write)
+        case Forget():
+            return _forget(batch, write)
         case _:
             assert_never(write)
 
@@ -278,6 +288,18 @@ def _store_blobs(batch: Batch, place: SqlitePlace, blobs: Sequence[tuple[str, by
             "INSERT OR IGNORE INTO blob_ref SELECT ?, id FROM blob WHERE digest = ?",
             (place.num, digest),
         )
+
+
+def _forget(batch: Batch, write: Forget) -> Written:
+    place = batch.place(write.session_id)
+    refusal = refuse_forget(place, write)
+    if refusal is not None:
+        return refusal
+    batch.connection.execute(
+        "UPDATE head SET oldest = ? WHERE num = ?", (write.oldest_counter, place.num)
+    )
+    place.oldest_counter = write.oldest_counter
+    return Done(place.epoch, place.seq)
 
 
 def _repack(batch: Batch, write: Pack | Rewrite) -> Written:

@@ -150,6 +150,15 @@ class Rewrite(Struct, frozen=True, kw_only=True, tag=True):
     blobs: frozenset[str] = frozenset()
 
 
+class Forget(Struct, frozen=True, kw_only=True, tag=True):
+    """Let counters below ``oldest_counter`` be loaded no more; the rows stay. Refused as a `Rewrite` is."""
+
+    session_id: str
+    epoch: int
+    seq: int
+    oldest_counter: int
+
+
 class Warn(Struct, frozen=True, kw_only=True, tag=True):
     """Keep an alert until somebody was told of it; ``name`` is its own. The same again is no error.
 
@@ -169,7 +178,7 @@ class Warned(Struct, frozen=True, kw_only=True, tag=True):
     name: str
 
 
-Write = Create | Append | Post | Claim | Renew | Leave | Pack | Rewrite | Warn | Warned
+Write = Create | Append | Post | Claim | Renew | Leave | Pack | Rewrite | Forget | Warn | Warned
 
 WARNINGS_MAX = 1000
 """Alerts kept that nobody was told of: a hook that never works must not fill the store."""

@@ -3,8 +3,11 @@
 import msgspec
 import pytest
 
+from ukemi import Agent, Completed, Policy, Runtime, tool
 from ukemi.actors.inspection import checkpoint_at, entries_of, fold
 from ukemi.actors.retention import ROWS_MIN, retain
+from ukemi.models import ScriptedModel, call
+from ukemi.stores import MemoryStore
 from ukemi.stores.base import Facts, Head, Row, StoredSession
 from ukemi.stores.decisions import Resolve
 from ukemi.stores.records import (
@@ -25,9 +28,16 @@ from ukemi.stores.records import (
     decode_row,
     encode_row,
 )
+from ukemi.supervisor.policy import StoragePolicy
 
 STEPS = 100
 DOUBTFUL = 7
+
+
+@tool(effect="read")
+async def look(at: int) -> str:
+    """Look something up."""
+    return f"seen {at}"
 
 
 def rows() -> list[Row]:
@@ -154,3 +164,24 @@ def test_what_was_decided_stays_known() -> None:
     assert rewrite is not None
     entries = [entry for row in rewrite.rows for entry in decode_row(row.body)]
     assert fold("s", entries).decided == {f"call {DOUBTFUL + 1}.0": decided}
+
+
+async def test_a_session_that_holds_nothing_to_free_keeps_its_rows_and_gives_up_its_checkpoints() -> (
+    None
+):
+    """Writing its whole journal once more would free nothing."""
+    steps = ROWS_MIN + 6
+    agent = Agent(
+        "worker",
+        model=ScriptedModel([*(call("look", at=i) for i in range(steps)), "done"]),
+        tools=[look],
+    )
+    store = MemoryStore()
+    async with Runtime(
+        store, agents=[agent], policy=Policy(storage=StoragePolicy(checkpoints_kept=3))
+    ) as runtime:
+        session = await runtime.start("worker", "go", session_id="s")
+        assert isinstance(await session.outcome(), Completed)
+    kept = await store.load("s")
+    assert len(kept.rows) == steps + 2
+    assert kept.head.oldest_counter == steps - 2

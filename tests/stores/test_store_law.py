@@ -13,6 +13,7 @@ from ukemi.stores.base import (
     Append,
     Done,
     Facts,
+    Forget,
     HeadQuery,
     Leave,
     Pack,
@@ -44,6 +45,7 @@ KINDS = {
     "leave": 2,
     "pack": 10,
     "rewrite": 4,
+    "forget": 3,
 }
 
 
@@ -99,6 +101,8 @@ class Believed:
                 return Rewrite(
                     session_id=session_id, epoch=epoch, seq=seq, rows=kept, oldest_counter=oldest
                 )
+            case "forget":
+                return Forget(session_id=session_id, epoch=epoch, seq=seq, oldest_counter=number)
             case _:
                 return self._append(kind, append(session_id, seq + 1, epoch=epoch), counter, facts)
 

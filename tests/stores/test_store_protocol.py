@@ -29,6 +29,7 @@ from ukemi.stores.base import (
     Done,
     Facts,
     Fenced,
+    Forget,
     HeadQuery,
     Leave,
     Pack,
@@ -42,6 +43,7 @@ from ukemi.stores.base import (
 )
 from ukemi.stores.evolution import CURRENT, Conversions
 from ukemi.stores.records import SessionStatus
+from ukemi.supervisor.errors import UkemiError
 
 MakeStore = Callable[[Conversions], Store]
 
@@ -557,6 +559,39 @@ async def test_pruned_counters_never_come_back(store: Store) -> None:
     await write(store, rewrite)
     back = Rewrite(session_id="s-1", epoch=1, seq=5, rows=(row(5),), oldest_counter=1)
     await refuse(store, back, BadRecord)
+
+
+async def test_old_checkpoints_are_given_up_and_the_rows_stay(store: Store) -> None:
+    await grow(store, "s-1", 5)
+    before = await store.load("s-1")
+    await write(store, Forget(session_id="s-1", epoch=1, seq=5, oldest_counter=3))
+    assert (await store.head("s-1")).oldest_counter == 3
+    assert (await store.load("s-1")).rows == before.rows
+    with pytest.raises(CheckpointUnknown, match="pruned"):
+        await store.load("s-1", upto=2)
+    assert len((await store.load("s-1", upto=3)).rows) == 4
+    await write(store, append("s-1", 6))
+    assert (await store.head("s-1")).oldest_counter == 3
+
+
+@pytest.mark.parametrize(
+    "change, kind",
+    [
+        pytest.param({"epoch": 2}, Fenced, id="another epoch"),
+        pytest.param({"seq": 4}, Conflict, id="older state"),
+        pytest.param({"session_id": "nobody"}, SessionUnknown, id="unknown session"),
+        pytest.param({"oldest_counter": 5}, BadRecord, id="beyond the newest"),
+        pytest.param({"oldest_counter": -1}, BadRecord, id="below zero"),
+    ],
+)
+async def test_giving_up_checkpoints_is_refused(
+    store: Store, change: dict[str, object], kind: type[UkemiError]
+) -> None:
+    await grow(store, "s-1", 5)
+    fields: dict[str, object] = {"session_id": "s-1", "epoch": 1, "seq": 5, "oldest_counter": 4}
+    bad = Forget(**(fields | change))  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+    await refuse(store, bad, kind)
+    assert (await store.head("s-1")).oldest_counter == 0
 
 
 # ---------------------------------------------------------------- many at once
