@@ -184,4 +184,4 @@ async def both_agree(folder: Path, script: list[list[Op] | Literal["reopen"]]) -
 @pytest.mark.parametrize("anyio_backend", [("asyncio", {"use_uvloop": False})], ids=["asyncio"])
 @pytest.mark.parametrize("seed", range(20))
 async def test_both_stores_answer_alike(tmp_path: Path, seed: int) -> None:
-    assert await both_agree(tmp_path, script(seed, 200)) > 100
+    assert await both_agree(tmp_path, script(seed, 240)) > 100
