@@ -10,7 +10,6 @@ MODULES = {
     **{
         name: f"benchmarks.{name}"
         for name in (
-            "steps",
             "store",
             "store_scale",
             "kernel",

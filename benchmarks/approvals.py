@@ -18,26 +18,16 @@ from statistics import median
 
 import anyio
 
-from ukemi import Agent, Completed, Runtime, tool
-from ukemi.models import Script, ScriptedModel, call
+from ukemi import Completed, Runtime
 
-from .cells import cell_main, disk, rss_bytes, run_cell
+from .cells import cell_main, disk, rss_bytes
+from .suite.parked import clerk
+from .suite.run import CELL_S_MAX, run_cell
 
 MODULE = "benchmarks.approvals"
 SIDE_BY_SIDE = 500
 REPEATS = 21
 PAGE = 1_000
-
-
-@tool(danger="money")
-async def pay(to: str, amount: int) -> str:
-    """Pay somebody."""
-    return f"paid {amount}"
-
-
-def clerk() -> Agent:
-    script: Script = [call("pay", to="ann", amount=3), "Paid."]
-    return Agent("clerk", model=ScriptedModel(script), tools=[pay])
 
 
 async def park(store: Path, sessions: int) -> dict[str, float]:
@@ -152,7 +142,8 @@ def main() -> None:
         shared = {"store": str(Path(folder) / "store.db"), "sessions": sessions}
         found: dict[str, float] = {}
         for cell in ("park", "wake"):
-            found |= run_cell(MODULE, {"cell": cell, **shared})
+            python = Path(sys.executable)
+            found |= run_cell(python, MODULE, {"cell": cell, **shared}, CELL_S_MAX)
     print(f"{sessions:,} sessions parked on an approval\n")
     for key, name in NAMES.items():
         print(f"{name:<55} {found[key]:>12,.2f}")

@@ -146,27 +146,6 @@ async def compare(store: Store, raw: Raw, batch: int, records: int) -> Figures:
     )
 
 
-def on_disk(path: Path) -> tuple[int, int]:
-    """Return the bytes this process has caused to be written so far, and the file's size."""
-    lines = Path("/proc/self/io").read_text().splitlines()
-    written = next(int(line.split()[1]) for line in lines if line.startswith("write_bytes"))
-    return written, path.stat().st_size
-
-
-async def disk(store: Store, path: Path, records: int) -> dict[str, int]:
-    """Return bytes per record: written by the process, and grown in the file once checkpointed."""
-    batches = scattered(len(store.seqs), BATCHES[-1], random.Random(0))
-    # Both ends are taken with an empty log, so the file holds all there is.
-    await store.store.close()
-    before = on_disk(path)
-    await store.store.open()
-    await measure(store.write, batches, max(records // BATCHES[-1], 1))
-    await store.store.close()
-    count = max(records // BATCHES[-1], 1) * BATCHES[-1]
-    written, size = (round((b - a) / count) for a, b in zip(before, on_disk(path), strict=True))
-    return {"written_bytes_per_record": written, "file_bytes_per_record": size}
-
-
 async def run(folder: Path, records: int, sessions: int) -> dict[str, object]:
     store = Store(folder / "store.db", sessions)
     await store.open()
@@ -181,7 +160,8 @@ async def run(folder: Path, records: int, sessions: int) -> dict[str, object]:
     raw.connection.close()
     figures: dict[str, object] = {"sessions": sessions, "record_bytes": len(BODY)}
     figures["rates"] = msgspec.to_builtins(rates)
-    return figures | await disk(store, folder / "store.db", records)
+    await store.store.close()
+    return figures
 
 
 def main() -> None:

@@ -19,11 +19,8 @@ import msgspec
 from ukemi.stores import SqliteStore
 
 from ..cells import Meter, cell_main, rss_bytes
-from ..limit import SCHEMA, Writer
+from .group_commit import INSERT, SCHEMA, group_commit, settings
 from .work import Peak, Steps, name_of, stored, timed_ms, written_bytes
-
-INSERT = "INSERT INTO log(sid, seq, body) VALUES "
-ROWS_MAX = 256
 
 
 def body(seq: int, size: int) -> bytes:
@@ -31,42 +28,24 @@ def body(seq: int, size: int) -> bytes:
     return msgspec.msgpack.encode({"n": seq, "content": "x" * (size - 16)})
 
 
-async def _open(folder: str, durability: str) -> aiosqlite.Connection:
-    connection = await aiosqlite.connect(Path(folder) / "limit.db", isolation_level=None)
-    await connection.execute("PRAGMA journal_mode = WAL")
-    await connection.execute(f"PRAGMA synchronous = {durability.upper()}")
-    await connection.execute("PRAGMA wal_autocheckpoint = 4000")
-    await connection.executescript(SCHEMA)
-    return connection
-
-
 def durable_aiosqlite(
-    folder: str, sessions: int, steps: int, durability: str, sizes: list[int], rows_max: int
+    folder: str, sessions: int, steps: int, durability: str, sizes: list[int]
 ) -> dict[str, float]:
-    """B1: records of ``sizes`` bytes in every step, by aiosqlite with group commit.
-
-    Args:
-        rows_max: records in a statement; 1 is how anybody writes it first.
-    """
+    """B1: records of ``sizes`` bytes in every step, by aiosqlite with group commit."""
 
     async def measure() -> dict[str, float]:
-        connection = await _open(folder, durability)
-        writer = Writer(connection, rows_max)
-        writing = asyncio.create_task(writer.run())
+        async with group_commit(Path(folder), durability) as writer:
 
-        async def session(number: int) -> None:
-            seq = 0
-            for _ in range(steps):
-                for size in sizes:
-                    seq += 1
-                    await writer.store((number, seq, body(seq, size)))
+            async def session(number: int) -> None:
+                seq = 0
+                for _ in range(steps):
+                    for size in sizes:
+                        seq += 1
+                        await writer.store((number, seq, body(seq, size)))
 
-        meter = Meter()
-        await asyncio.gather(*(session(number) for number in range(sessions)))
-        measured = meter.read(sessions * steps)
-        writing.cancel()
-        await connection.close()
-        return measured
+            meter = Meter()
+            await asyncio.gather(*(session(number) for number in range(sessions)))
+            return meter.read(sessions * steps)
 
     return asyncio.run(measure())
 
@@ -76,20 +55,15 @@ def durable_sqlite3(
 ) -> dict[str, float]:
     """B1: the same by sqlite3 in one thread, each batch one record of every session."""
     connection = sqlite3.connect(Path(folder) / "limit.db", isolation_level=None)
-    connection.execute("PRAGMA journal_mode = WAL")
-    connection.execute(f"PRAGMA synchronous = {durability.upper()}")
-    connection.execute("PRAGMA wal_autocheckpoint = 4000")
-    connection.executescript(SCHEMA)
+    connection.executescript(settings(durability) + SCHEMA)
     meter = Meter()
     seq = 0
     for _ in range(steps):
         for size in sizes:
             seq += 1
             connection.execute("BEGIN IMMEDIATE")
-            for start in range(0, sessions, ROWS_MAX):
-                numbers = range(start, min(start + ROWS_MAX, sessions))
-                values = [value for number in numbers for value in (number, seq, body(seq, size))]
-                connection.execute(INSERT + ",".join(["(?,?,?)"] * len(numbers)), values)
+            records = [(number, seq, body(seq, size)) for number in range(sessions)]
+            connection.executemany(INSERT, records)
             connection.execute("COMMIT")
     measured = meter.read(sessions * steps)
     connection.close()
@@ -103,22 +77,17 @@ def length(folder: str, steps: int, sessions: int, sizes: list[int]) -> dict[str
     inner.mkdir()
 
     async def measure() -> dict[str, float]:
-        connection = await _open(str(inner), "normal")
-        writer = Writer(connection)
-        writing = asyncio.create_task(writer.run())
-        meter = Meter()
-        for number in range(sessions):
-            for step in range(steps):
+        async with group_commit(inner, "normal") as writer:
+            meter = Meter()
+            for number in range(sessions):
+                for step in range(steps):
+                    marks.mark()
+                    for place, size in enumerate(sizes):
+                        seq = step * len(sizes) + place
+                        await writer.store((number, seq, body(seq, size)))
                 marks.mark()
-                for place, size in enumerate(sizes):
-                    seq = step * len(sizes) + place
-                    await writer.store((number, seq, body(seq, size)))
-            marks.mark()
-            marks.session_ended()
-        measured = meter.read(sessions * steps)
-        writing.cancel()
-        await connection.close()
-        return measured
+                marks.session_ended()
+            return meter.read(sessions * steps)
 
     wrote = written_bytes()
     spent = asyncio.run(measure())
@@ -157,23 +126,18 @@ def wait_aiosqlite(
     """B3: tasks that sleep and have a record stored after each sleep."""
 
     async def measure() -> dict[str, float]:
-        connection = await _open(folder, "normal")
-        writer = Writer(connection)
-        writing = asyncio.create_task(writer.run())
+        async with group_commit(Path(folder), "normal") as writer:
 
-        async def session(number: int) -> None:
-            for turn in range(turns):
-                await anyio.sleep(seconds)
-                await writer.store((number, turn, body(turn, sum(sizes))))
+            async def session(number: int) -> None:
+                for turn in range(turns):
+                    await anyio.sleep(seconds)
+                    await writer.store((number, turn, body(turn, sum(sizes))))
 
-        peak, meter = Peak(), Meter()
-        async with anyio.create_task_group() as group:
-            for number in range(sessions):
-                group.start_soon(session, number)
-        measured = {**meter.read(sessions * turns), **peak.read(sessions)}
-        writing.cancel()
-        await connection.close()
-        return measured
+            peak, meter = Peak(), Meter()
+            async with anyio.create_task_group() as group:
+                for number in range(sessions):
+                    group.start_soon(session, number)
+            return {**meter.read(sessions * turns), **peak.read(sessions)}
 
     return anyio.run(measure)
 
@@ -229,7 +193,7 @@ async def _copy_rows(source: Path, plain: Path, sessions: int) -> None:
     connection.executescript(SCHEMA)
     for number in range(sessions):
         rows = (await store.load(name_of(number))).rows
-        connection.executemany(INSERT + "(?,?,?)", [(number, row.seq, row.body) for row in rows])
+        connection.executemany(INSERT, [(number, row.seq, row.body) for row in rows])
     connection.commit()
     connection.close()
     await store.close()

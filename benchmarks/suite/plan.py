@@ -11,12 +11,11 @@ Given = Mapping[str, object]
 
 UKEMI, AIOSQLITE, SQLITE3 = "Ukemi", "aiosqlite", "sqlite3"
 UKEMI_TUNED = "Ukemi, tune_gc()"
-AIOSQLITE_ROWS = "aiosqlite, 256 rows a statement"
 ANYIO, STAMINA, EMPTY = "bare anyio", "stamina", "empty runtime"
 LANGGRAPH, DBOS, OPENAI = "LangGraph", "DBOS", "OpenAI Agents SDK"
 PYDANTIC, AUTOGEN = "Pydantic AI on DBOS", "AutoGen core"
 OURS = (UKEMI, UKEMI_TUNED)
-LIMITS = (AIOSQLITE, AIOSQLITE_ROWS, SQLITE3, ANYIO, STAMINA, EMPTY)
+LIMITS = (AIOSQLITE, SQLITE3, ANYIO, STAMINA, EMPTY)
 PEERS = (LANGGRAPH, DBOS, OPENAI, PYDANTIC, AUTOGEN)
 
 OURS_MODULE, LIMITS_MODULE = "benchmarks.suite.ours", "benchmarks.suite.limits"
@@ -185,12 +184,10 @@ def _stored(
     scale: Scaled, variant: str, sessions: int, steps: int, durability: str, sizes: list[int]
 ) -> Iterator[Entry]:
     shared: Given = {"sessions": sessions, "steps": steps, "durability": durability}
-    aiosqlite: Given = {"cell": "durable_aiosqlite", "sizes": sizes}
     tool_name = "look" if len(sizes) == 1 else "put"
     contenders: list[tuple[str, str, Given]] = [
         (UKEMI, OURS_MODULE, {"cell": "durable", "tool_name": tool_name}),
-        (AIOSQLITE, LIMITS_MODULE, {**aiosqlite, "rows_max": 1}),
-        (AIOSQLITE_ROWS, LIMITS_MODULE, {**aiosqlite, "rows_max": 256}),
+        (AIOSQLITE, LIMITS_MODULE, {"cell": "durable_aiosqlite", "sizes": sizes}),
         (SQLITE3, LIMITS_MODULE, {"cell": "durable_sqlite3", "sizes": sizes}),
     ]
     units = sessions * steps

@@ -7,7 +7,6 @@ from typing import NamedTuple
 
 from .plan import (
     AIOSQLITE,
-    AIOSQLITE_ROWS,
     ANYIO,
     AUTOGEN,
     DBOS,
@@ -27,7 +26,6 @@ COLOURS = {
     UKEMI: "#c2410c",
     UKEMI_TUNED: "#fb923c",
     AIOSQLITE: "#334155",
-    AIOSQLITE_ROWS: "#64748b",
     SQLITE3: "#94a3b8",
     ANYIO: "#64748b",
     STAMINA: "#475569",

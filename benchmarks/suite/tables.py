@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from ..cells import table
 from .figures import Metric, Results, counted, ratios, shown, times
 from .plan import LIMITS, OURS, UKEMI, WORKLOADS
+from .published import published_table
 from .run import last_line
 from .verdict import verdicts
 
@@ -116,6 +117,8 @@ def tables_of(results: Results, workload: str) -> list[str]:
             found.append(pivot(part, workload, metric))
             if MAIN.get(workload) == metric.key:
                 found.append(against(part, workload, metric.key))
+    if workload == "b1" and (beside := published_table(results)) is not None:
+        found.append(beside)
     return found
 
 

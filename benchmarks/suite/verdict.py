@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from . import plan
 from .figures import Results, number, paired, ratios, values
-from .plan import AIOSQLITE, AIOSQLITE_ROWS, DBOS, EMPTY, LANGGRAPH, OPENAI, STAMINA, UKEMI
+from .plan import AIOSQLITE, DBOS, EMPTY, LANGGRAPH, OPENAI, STAMINA, UKEMI
 
 Measured = Callable[[Results], float | None]
 MANY = (100, 1_000)
@@ -148,20 +148,12 @@ def _parked_rss(results: Results) -> float | None:
 
 TARGETS = (
     Target(
-        "B1 steps/s against aiosqlite group commit, 100 and 1,000 sessions",
+        "B1 steps/s against aiosqlite group commit by executemany, 100 and 1,000 sessions",
         _against_limit(READS, AIOSQLITE),
         0.35,
         0.6,
         at_most=False,
         by_cpu=_against_limit(READS, AIOSQLITE, CPU),
-    ),
-    Target(
-        "the same against group commit with 256 rows a statement",
-        _against_limit(READS, AIOSQLITE_ROWS),
-        0.35,
-        0.6,
-        at_most=False,
-        by_cpu=_against_limit(READS, AIOSQLITE_ROWS, CPU),
     ),
     *(
         Target(

@@ -20,6 +20,7 @@ from benchmarks.suite.kill import GoingOn
 from benchmarks.suite.main import chosen
 from benchmarks.suite.plan import LIMITS, OURS, PEERS, SCALES, UKEMI, WORKLOADS, Bodies, Entry, plan
 from benchmarks.suite.plot import bars, decades, lines
+from benchmarks.suite.published import published_table
 from benchmarks.suite.report import PAGE, Report, filled, write
 from benchmarks.suite.run import CellFailed, CutOff, Row
 from benchmarks.suite.verdict import verdicts
@@ -110,6 +111,20 @@ def test_one_duplicated_effect_in_one_round_is_told() -> None:
     found.variant = "write"
     told = next(each for each in verdicts(Results([found])) if "duplicated" in each[0])
     assert told[3:5] == ("1", "**no**")
+
+
+def test_a_published_rate_stands_beside_the_one_measured_here() -> None:
+    rows = [row(8_820.0, x=100), row(17_640.0, x=100, contender="aiosqlite")]
+    for each in rows:
+        each.variant = "read, normal"
+    told = published_table(Results(rows))
+    assert told is not None
+    assert told.splitlines()[2:4] == [
+        "| aiosqlite, read, normal | 29,400 | 0.30 | 17,640 | 0.50 |",
+        "| LangGraph, read, normal | 180 | 49 | - | - |",
+    ]
+    assert "full" not in told  # ours was not measured there
+    assert published_table(Results([])) is None
 
 
 @pytest.mark.parametrize("scale", SCALES)
