@@ -23,7 +23,7 @@ _KEYS = (
     "loc",
 )
 _PLACES = frozenset(("body", "query", "path", "header", "cookie"))
-_NAME = r"[A-Za-z_\u4e00-\u9fff][\w.\[\]\-\u4e00-\u9fff]{0,60}"
+_NAME = r"[A-Za-z_\u4e00-\u9fff][\w.\[\]\-]{0,60}"
 _KIND = "(?:key|parameter|argument|field|property|value for|keyword argument)"
 _ADJECTIVES = "[Ii]nvalid|[Uu]nknown|[Uu]nsupported|[Uu]nexpected|[Uu]nrecognized"
 _VERBS = "is|was|must|cannot|can't|may not|should|has to"
