@@ -47,7 +47,11 @@ class ActiveTime:
 
     def leave(self) -> None:
         """A body has ended."""
-        self._book(self._clock.now())
+        now = self._clock.now()
+        passed_s = now - self._booked_at
+        if passed_s > 0.0:
+            self._account.add(ACTIVE_SECONDS, passed_s * self._running)
+        self._booked_at = now
         self._running -= 1
         if self._limited:
             self._arm()

@@ -1,6 +1,7 @@
 """A session asks its model: budget first, one whole answer or none, every attempt booked."""
 
 from functools import cached_property, partial
+from operator import attrgetter
 from typing import assert_never
 
 import msgspec
@@ -27,7 +28,7 @@ from .events import (
     ModelSuperseded,
     RetryScheduled,
 )
-from .gate import Entered, Held, enter_later, enter_now, held_since
+from .gate import Held, enter_later, held_since
 from .handover.dossier import Trouble, alert_of, over_budget
 from .handover.wording import cleaned, refusal_of, refused_request, retried
 from .metering import Meter
@@ -38,8 +39,11 @@ from .replies import checked
 from .session import Session
 from .state import CONCLUDE, MODEL
 from .text import exact
-from .upstreams import Full
+from .upstreams import Full, Ticket
 from .work import CutOff, Superseded, Work, pause
+
+_NOTHING = Usage()
+_NAME = attrgetter("name")
 
 
 class Asking:
@@ -66,30 +70,39 @@ class Asking:
 
     async def ask(self) -> Trouble | None:
         """Get the model's next message; the trouble it is, where there is none."""
-        session = self._session
+        session, services = self._session, self._session.services
         if self._context_limited:
             too_large = self._pruner.ahead()
             if too_large is not None:
                 return await self._pruner.prune(too_large)
-        self._tell_soft_limits()
+        if session.account.is_capped:
+            self._tell_soft_limits()
         self._leaving = False
         self._held_s = 0.0
         waited = session.state.waits.get(MODEL) if session.state.waits else None
-        started = session.services.clock.now() - (waited.elapsed_s if waited else 0.0)
+        started = services.clock.now() - (waited.elapsed_s if waited else 0.0)
         attempt = waited.number + 1 if waited else 1
         last: Failure | None = None
         while True:
-            ticket = enter_now(session, self._name, repeat=attempt > 1)
-            if isinstance(ticket, Wait | Full):
-                asked_at = session.services.clock.now()
+            # A slot that holds a function is taken for a method by that checker, and by no other.
+            ticket = services.upstreams.enter(
+                self._name,
+                session,  # pyright: ignore[reportArgumentType]
+                services.roll(),
+                repeat=attempt > 1,
+            )
+            if not isinstance(ticket, Ticket):
+                asked_at = services.clock.now()
                 entered = await self._enter_later(ticket, attempt, started, last)
-                self._held_s += held_since(asked_at, session.services.clock.now())
-                if entered is None or isinstance(entered, Trouble):
+                self._held_s += held_since(asked_at, services.clock.now())
+                if not isinstance(entered, Ticket):
                     return entered
                 ticket = entered
                 started += ticket.waited_s
-            with ticket:
+            try:
                 answer = await self._attempt(attempt, ticket)
+            finally:
+                services.upstreams.ended(ticket, services.clock.now())
             match answer:
                 case ModelReply():
                     self._take(answer)
@@ -110,7 +123,7 @@ class Asking:
 
     async def _enter_later(
         self, answer: Wait | Full, attempt: int, started: float, last: Failure | None
-    ) -> Entered | Trouble | None:
+    ) -> Ticket | Trouble | None:
         """Wait until the model may be asked; None if the session was cut off meanwhile."""
         session = self._session
         policy = session.services.policies.of(session.installed.name)
@@ -138,8 +151,6 @@ class Asking:
 
     def _tell_soft_limits(self) -> None:
         session = self._session
-        if not session.account.is_capped:
-            return
         share = session.services.policies.current.budget.soft_share
         for limit in session.account.crossed(share):
             session.emit(
@@ -158,33 +169,31 @@ class Asking:
 
     # ------------------------------------------------------------ one attempt
 
-    async def _attempt(
-        self, attempt: int, ticket: Entered
-    ) -> ModelReply | Failure | Trouble | None:
+    async def _attempt(self, attempt: int, ticket: Ticket) -> ModelReply | Failure | Trouble | None:
         """Make one attempt: the answer, the failure to decide on, or the end; None: cut off."""
-        session = self._session
+        session, meter, first = self._session, self._meter, attempt == 1
         if not session.owned:
             await session.ensure_owned()
         prompt = session.state.conversation.tokens
-        reserved = self._meter.reserve(prompt, self._meter.output_max, first=attempt == 1)
+        reserved = meter.reserve(prompt, meter.output_max, first=first)
         if isinstance(reserved, Refusal):
             return over_budget(reserved, "ask the model")
         self._take_number()
         request = self._request(attempt)
         session.emit(ModelAsked(session_id=session.id, at_ms=session.now_ms(), attempt=attempt))
         self._asked_at = session.services.clock.now()
-        usage = Usage()
+        usage = _NOTHING
         session.active.enter(self._asked_at)
         try:
             complete = partial(session.installed.model.complete, request)
             reply = checked(await self._work.run(complete, what=self._what), self._name)
-            usage = self._meter.priced(reply.usage)
+            usage = reply.usage
         except CutOff:
             return None  # the life settles it
         except Superseded:
             raise
         except Exception as error:  # noqa: BLE001 - the boundary: whatever a client raises
-            usage = self._meter.priced(getattr(error, "usage", None) or usage)
+            usage = getattr(error, "usage", None) or usage
             failure = cleaned(
                 session.services.classify(error, traits=MODEL_TRAITS), session.services.mask
             )
@@ -192,7 +201,7 @@ class Asking:
             return failure
         finally:
             session.active.leave()
-            self._meter.settle(reserved, usage, first=attempt == 1)
+            usage = meter.settle(reserved, usage, first=first)
         ticket.verdict = "up"
         return reply if usage is reply.usage else msgspec.structs.replace(reply, usage=usage)
 
@@ -224,26 +233,27 @@ class Asking:
 
     def _take(self, reply: ModelReply) -> None:
         session, n, self._n = self._session, self._n, 0
-        answered = Answered(
-            n,
-            reply.text,
-            reply.calls,
-            reply.finish,
-            reply.usage,
-            self._name,
-            reply.raw,
-            reply.raw_format,
-            ledger=True,
-            held_s=self._held_s,
+        session.journal.ride(
+            Answered(
+                n,
+                reply.text,
+                reply.calls,
+                reply.finish,
+                reply.usage,
+                self._name,
+                reply.raw,
+                reply.raw_format,
+                ledger=True,
+                held_s=self._held_s,
+            )
         )
-        session.journal.ride(answered)
         session.emit(
             ModelAnswered(
                 session_id=session.id,
                 at_ms=session.now_ms(),
                 n=n,
-                text=answered.text,
-                calls=tuple([call.name for call in answered.calls]),
+                text=reply.text,
+                calls=tuple(map(_NAME, reply.calls)),
             )
         )
 

@@ -35,13 +35,13 @@ class NoTicket:
 
 Entered = Ticket | NoTicket
 
-_NO_TICKET = NoTicket()
+NO_TICKET = NoTicket()
 
 
 def enter_now(session: Session, upstream: str | None, *, repeat: bool) -> Entered | Wait | Full:
     """Return the ticket of a call that may go out now, as nearly every call may; else the wait."""
     if upstream is None:
-        return _NO_TICKET
+        return NO_TICKET
     services = session.services
     # A slot that holds a function is taken for a method by that checker, and by no other.
     return services.upstreams.enter(upstream, session, services.roll(), repeat=repeat)  # pyright: ignore[reportArgumentType]
@@ -84,7 +84,7 @@ async def enter_later(
     repeat: bool,
     since: float,
     time_budget_s: float | None,
-) -> Entered | Held | None:
+) -> Ticket | Held | None:
     """Return once a call may go out that had to wait; None if the session was cut off meanwhile.
 
     Args:

@@ -13,8 +13,6 @@ OUTPUT_TOKENS_MAX = 4096
 
 _FIRST: Amounts = ((MODEL_CALLS, 1),)
 _AGAIN: Amounts = ((MODEL_CALLS, 1), (RETRIES, 1))
-_TAKEN: Amounts = ()
-"""What is set aside for a request of which nothing but its number is limited: that is booked already."""
 
 
 class Meter:
@@ -32,12 +30,12 @@ class Meter:
 
     def reserve(
         self, prompt_tokens: float, output_max: int, *, first: bool
-    ) -> Reservation | Refusal:
-        """Set aside what a request may cost at most."""
+    ) -> Reservation | Refusal | None:
+        """Set aside what a request may cost at most; None: nothing, its number is booked already."""
         account = self._account
         if first and not self._metered:
             # One request is certain to be consumed; what else it costs has no limit.
-            return account.take(MODEL_CALLS) or Reservation(account, _TAKEN)
+            return account.take(MODEL_CALLS)
         amounts = _FIRST if first else _AGAIN
         if self._metered:
             prompt = math.ceil(prompt_tokens)
@@ -50,23 +48,21 @@ class Meter:
                 amounts = (*amounts, (COST_USD, self.prices.cost_usd(usage)))
         return account.hold(amounts)
 
-    def settle(self, reserved: Reservation, usage: Usage, *, first: bool) -> None:
-        """Book what a request has cost."""
-        account = self._account
-        if account.release(reserved):
-            if reserved.amounts is not _TAKEN:
-                account.add(MODEL_CALLS, 1)
-            account.add(TOKENS, max(0, usage.tokens))
-            if usage.cost_usd:
-                account.add(COST_USD, usage.cost_usd)
-            if not first:
-                account.add(RETRIES, 1)
-
-    def priced(self, usage: Usage) -> Usage:
-        """Return a usage with its cost."""
-        if self.prices is None or usage.cost_usd:
-            return usage
-        return msgspec.structs.replace(usage, cost_usd=self.prices.cost_usd(usage))
+    def settle(self, reserved: Reservation | None, usage: Usage, *, first: bool) -> Usage:
+        """Book what a request has consumed, once; return that with its cost."""
+        account, cost_usd = self._account, usage.cost_usd
+        if self.prices is not None and not cost_usd:
+            cost_usd = self.prices.cost_usd(usage)
+            usage = msgspec.structs.replace(usage, cost_usd=cost_usd)
+        if reserved is not None:
+            account.release(reserved)
+            account.add(MODEL_CALLS, 1)
+        account.add(TOKENS, max(0, usage.input_tokens + usage.output_tokens))
+        if cost_usd:
+            account.add(COST_USD, cost_usd)
+        if not first:
+            account.add(RETRIES, 1)
+        return usage
 
 
 def answer_max(

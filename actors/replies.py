@@ -57,7 +57,19 @@ def _is_plain(reply: ModelReply) -> bool:
         type(reply.text) is type(reply.finish) is type(reply.raw_format) is str
         and reply.finish in _WHOLE
         and (reply.raw is None or type(reply.raw) is bytes)
-        and _is_plain_usage(reply.usage)
+        and type(reply.usage) is Usage
+    ):
+        return False
+    usage = reply.usage
+    taken, given = usage.input_tokens, usage.output_tokens
+    cached, cost = usage.cached_tokens, usage.cost_usd
+    if not (
+        type(taken) is type(given) is type(cached) is int
+        and 0 <= taken <= TOKENS_MAX
+        and 0 <= given <= TOKENS_MAX
+        and 0 <= cached <= TOKENS_MAX
+        and type(cost) is float
+        and 0.0 <= cost < math.inf
     ):
         return False
     # One look at all of it: what is hostile is so by itself, whatever stands beside it.
@@ -70,25 +82,6 @@ def _is_plain(reply: ModelReply) -> bool:
             return False
         text = f"{text}{name}{wire_id}{arguments}"
     return not is_hostile(text)
-
-
-def _is_plain_usage(usage: Usage) -> bool:
-    if type(usage) is not Usage:
-        return False
-    taken, given, cached, cost = (
-        usage.input_tokens,
-        usage.output_tokens,
-        usage.cached_tokens,
-        usage.cost_usd,
-    )
-    return (
-        type(taken) is type(given) is type(cached) is int
-        and 0 <= taken <= TOKENS_MAX
-        and 0 <= given <= TOKENS_MAX
-        and 0 <= cached <= TOKENS_MAX
-        and type(cost) is float
-        and 0.0 <= cost < math.inf
-    )
 
 
 def _call(call: ToolCall, finish: Finish, model: str) -> ToolCall:

@@ -208,11 +208,8 @@ class ScriptedModel:
                 raise UsageError(f"a script cannot say {said!r}; see ukemi.models.scripted.Reply")
 
     def _calling(self, calls: Sequence[ToolCall], position: int) -> ModelReply:
-        return ModelReply(
-            calls=_with_ids(calls, position),
-            finish="tool_calls",
-            usage=priced(self._usage, self.prices),
-        )
+        usage = self._usage if self.prices is None else priced(self._usage, self.prices)
+        return ModelReply(calls=_with_ids(calls, position), finish="tool_calls", usage=usage)
 
     async def _perform(self, act: _Act, request: ModelRequest) -> ModelReply:
         if isinstance(act, Pieces):
@@ -253,10 +250,10 @@ def _answers(request: ModelRequest) -> int:
 
 
 def _with_ids(calls: Sequence[ToolCall], position: int) -> tuple[ToolCall, ...]:
-    return tuple(
-        one if one.id else msgspec.structs.replace(one, id=f"call-{position}-{index}")
-        for index, one in enumerate(calls)
-    )
+    named: list[ToolCall] = []
+    for index, one in enumerate(calls):
+        named.append(one if one.id else msgspec.structs.replace(one, id=f"call-{position}-{index}"))
+    return tuple(named)
 
 
 def _are_calls(said: object) -> TypeGuard[Sequence[ToolCall]]:

@@ -140,11 +140,11 @@ class Judging:
             try:
                 reply = await self._complete(request)
                 ticket.verdict = "up"
-                usage = self._meter.priced(reply.usage)
+                usage = reply.usage
             except (CutOff, Superseded):
                 raise
             except Exception as error:
-                usage = self._meter.priced(getattr(error, "usage", None) or Usage())
+                usage = getattr(error, "usage", None) or usage
                 ticket.verdict = verdict_of(session.services.classify(error, traits=MODEL_TRAITS))
                 raise
             finally:

@@ -71,13 +71,13 @@ class Summarising:
             try:
                 reply = await self._complete(request)
                 ticket.verdict = "up"
-                usage = self._meter.priced(reply.usage)
+                usage = reply.usage
             except (CutOff, Superseded) as over:
                 if isinstance(over, Superseded):
                     raise
                 return None
             except Exception as error:  # noqa: BLE001 - the boundary: whatever a client raises
-                usage = self._meter.priced(getattr(error, "usage", None) or Usage())
+                usage = getattr(error, "usage", None) or usage
                 ticket.verdict = verdict_of(session.services.classify(error, traits=MODEL_TRAITS))
                 return None
             finally:
