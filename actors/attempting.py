@@ -1,7 +1,6 @@
-"""One attempt of a call: booked, its intent made durable, its body run within its limits."""
+"""One attempt of a call: booked, its intent made durable, its body begun with all it is given."""
 
 from collections.abc import Awaitable
-from functools import partial
 
 import msgspec
 from msgspec import Struct
@@ -12,13 +11,10 @@ from .agent import subsessions
 from .budget import TOOL_CALLS, Budget, Refusal
 from .ends import Ended, Prepared
 from .events import CallStarted
-from .ledger import CallId
 from .outcome import Outcome
 from .rollback.snapshots import Looking
 from .session import Session
-from .tooling.context import CallContext, current, running
-from .tooling.threads import LateOutcome
-from .work import Superseded, Work
+from .tooling.context import CallContext, current
 
 INFINITE = float("inf")
 
@@ -26,18 +22,30 @@ INFINITE = float("inf")
 class Attempt:
     """One attempt: when it began, whether its body was entered, and where it runs if that is a copy."""
 
-    __slots__ = ("_began", "_call", "began_at", "directory", "entered")
+    __slots__ = ("_call", "_session", "began_at", "directory", "entered")
 
-    def __init__(self, began_at: float, call: CallId, began: dict[CallId, None]) -> None:
+    def __init__(self, session: Session, call: Prepared, began_at: float) -> None:
         self.began_at = began_at
         self.entered = False
         self.directory: str | None = None
+        self._session = session
         self._call = call
-        self._began = began
+
+    def begin(self) -> Awaitable[object]:
+        """Begin the body; await what is left of it at once."""
+        session, tool = self._session, self._call.tool
+        return tool.begin(
+            self._call.arguments,
+            key=self._call.key,
+            secrets=session.installed.toolbox.secrets_for(tool) if tool.marks.secrets else None,
+            threads=session.services.threads,
+            on_start=self.enter,
+        )
 
     def enter(self) -> None:
+        """The body is entered: from here on it may have taken effect."""
         self.entered = True
-        self._began[self._call] = None
+        self._session.began[self._call.n, self._call.index] = None
 
 
 class Tries(Struct):
@@ -68,9 +76,8 @@ class Tries(Struct):
 class Attempting:
     """Attempts of one life of a session."""
 
-    def __init__(self, session: Session, work: Work) -> None:
+    def __init__(self, session: Session) -> None:
         self._session = session
-        self._work = work
 
     def book(self, *, again: bool) -> Refusal | None:
         """Book one attempt; the refusal where the budget does not reach for it."""
@@ -116,38 +123,10 @@ class Attempting:
             )
         )
 
-    async def run(self, call: Prepared, attempt: int, now: Attempt) -> object:
-        """Run one attempt within its limits."""
+    def context(self, call: Prepared, attempt: int, now: Attempt) -> CallContext:
+        """Return what the body may know of its call."""
         session = self._session
-        limit_s = call.tool.marks.timeout_s
-        context = self._context(call, attempt, now, limit_s)
-        token = running.set(context)
-        try:
-            return await self._work.run(
-                partial(self._body, call, now), what=f"tool {call.tool.name}", limit_s=limit_s
-            )
-        except Superseded as over:
-            late = LateOutcome(call.tool.name, now.began_at, over.value, over.error, context)
-            session.services.late(late)
-            raise
-        finally:
-            running.reset(token)
-
-    def _body(self, call: Prepared, now: Attempt) -> Awaitable[object]:
-        session, tool = self._session, call.tool
-        return tool.begin(
-            call.arguments,
-            key=call.key,
-            secrets=session.installed.toolbox.secrets_for(tool) if tool.marks.secrets else None,
-            threads=session.services.threads,
-            on_start=now.enter,
-        )
-
-    def _context(
-        self, call: Prepared, attempt: int, now: Attempt, limit_s: float | None
-    ) -> CallContext:
-        session = self._session
-        account = session.account
+        account, limit_s = session.account, call.tool.marks.timeout_s
         left_s = account.left("seconds") if account.is_capped else INFINITE
         deadline = now.began_at + (left_s if limit_s is None else min(limit_s, left_s))
         return CallContext(

@@ -26,7 +26,7 @@ from .ends import (
     spent,
 )
 from .events import RetryScheduled
-from .gate import Entered, Held, enter_later, enter_now, held_since
+from .gate import NO_TICKET, Entered, Held, enter_later, enter_now, held_since
 from .handover.dossier import Trouble
 from .handover.wording import cleaned, clipped, not_started, retried
 from .ledger import PROBE
@@ -36,7 +36,9 @@ from .rollback.snapshots import Taking, is_looked_at
 from .session import Session
 from .staging.staged import StagedCall
 from .staging.staging import Staging
+from .tooling.context import running
 from .tooling.results import render_result
+from .tooling.threads import LateOutcome
 from .upstreams import Full
 from .work import CutOff, Superseded, TimedOut, Work, contained, pause
 
@@ -53,7 +55,7 @@ class Executing:
     def __init__(self, session: Session, work: Work) -> None:
         self._session = session
         self._work = work
-        self._attempting = Attempting(session, work)
+        self._attempting = Attempting(session)
 
     @cached_property
     def _probing(self) -> Probing:
@@ -81,37 +83,34 @@ class Executing:
             return await self._staging.go_on(call, call.staged)
         now = self._session.services.clock.now()
         tries = Tries(now - call.elapsed_s, call.attempt, call.doubtful)
-        ended = await self._execute(call, tries)
+        ended = await self._execute(call, tries, now)
         return tries.seen(ended) if isinstance(ended, Ended) else ended
 
     async def settle(self, call: Prepared, staged: StagedCall, why: str) -> Ended:
         """Take a staged call to its end whose session ends; see `Staging.settle`."""
         return await self._staging.settle(call, staged, why)
 
-    async def _execute(self, call: Prepared, tries: Tries) -> Ended | Waiting:
-        clock = self._session.services.clock
+    async def _execute(self, call: Prepared, tries: Tries, began_at: float) -> Ended | Waiting:
         if call.probe_first:
             ended = await self._probe_first(call, tries)
             if ended is not None:
                 return ended
-        plain = not call.tool.marks.staged and not is_looked_at(self._session, call.tool)
-        upstream = call.tool.marks.upstream
+        marks = call.tool.marks
+        plain = not marks.staged and not (
+            marks.workspace and is_looked_at(self._session, call.tool)
+        )
+        attempt = self._run if plain else self._watched
         while True:
-            ticket = enter_now(self._session, upstream, repeat=tries.attempt > 1)
-            if upstream is not None and isinstance(ticket, Wait | Full):
-                asked_at = clock.now()
-                entered = await self._enter_later(call, tries, upstream, ticket)
-                tries.held_s += held_since(asked_at, clock.now())
-                if isinstance(entered, Ended):
-                    return entered
-                ticket = entered
-                tries.first_at += ticket.waited_s
-            assert not isinstance(ticket, Wait | Full)
-            now = Attempt(clock.now(), call.id, self._session.began)
+            ticket: Entered | Ended = NO_TICKET
+            if marks.upstream is not None:
+                ticket = await self._enter(call, tries, marks.upstream)
+                if isinstance(ticket, Ended):
+                    return ticket
+                began_at = self._session.services.clock.now()
+            now = Attempt(self._session, call, began_at)
             with ticket:
                 result: Ended | Failure | None = self._refused(call, tries)
                 if result is None:
-                    attempt = self._run if plain else self._watched
                     result = await attempt(call, tries, now, ticket)
             if isinstance(result, Ended):
                 return result
@@ -120,6 +119,21 @@ class Executing:
             if waited is not None:
                 return waited
             tries.attempt += 1
+            began_at = self._session.services.clock.now()
+
+    async def _enter(self, call: Prepared, tries: Tries, upstream: str) -> Entered | Ended:
+        """Return once the call's upstream may be asked, or how the call ends without that."""
+        clock = self._session.services.clock
+        ticket = enter_now(self._session, upstream, repeat=tries.attempt > 1)
+        if isinstance(ticket, Wait | Full):
+            asked_at = clock.now()
+            entered = await self._enter_later(call, tries, upstream, ticket)
+            tries.held_s += held_since(asked_at, clock.now())
+            if isinstance(entered, Ended):
+                return entered
+            ticket = entered
+            tries.first_at += ticket.waited_s
+        return ticket
 
     async def _enter_later(
         self, call: Prepared, tries: Tries, upstream: str, answer: Wait | Full
@@ -193,23 +207,30 @@ class Executing:
         self, call: Prepared, tries: Tries, now: Attempt, ticket: Entered
     ) -> Ended | Failure:
         """Run the body behind its intent: how the call ended, or the failure to decide on."""
-        session, clock = self._session, self._session.services.clock
-        if call.tool.marks.effect == "write":
+        session, tool, clock = self._session, call.tool, self._session.services.clock
+        if tool.marks.effect == "write":
             await self._attempting.intend(call, tries)
+            now.began_at = clock.now()
         if not session.owned:
             await session.ensure_owned()
+            now.began_at = clock.now()
         self._attempting.tell_start(call, tries)
-        now.began_at = clock.now()
         session.active.enter(now.began_at)
+        context = self._attempting.context(call, tries.attempt, now)
+        token = running.set(context)
         try:
-            value = await self._attempting.run(call, tries.attempt, now)
-            failed = declared(call.tool, value)
+            value = await self._work.run(
+                now.begin, what=f"tool {tool.name}", limit_s=tool.marks.timeout_s
+            )
+            failed = declared(tool, value)
             # What cannot be rendered or judged is a fault of the tool, and no reason to run it again.
             elapsed_s = clock.now() - now.began_at
             ended = failed or self._succeeded(call, value, tries.attempt, elapsed_s)
         except CutOff:
             return self._cut_off(call, tries, now)
-        except Superseded:
+        except Superseded as over:
+            late = LateOutcome(tool.name, now.began_at, over.value, over.error, context)
+            session.services.late(late)
             raise
         except Exception as error:  # noqa: BLE001 - the tool boundary: whatever a body raises
             failure = self._failure(error, call, now)
@@ -217,6 +238,7 @@ class Executing:
             ticket.verdict = verdict_of(failure) if now.entered else "nothing"
             return failure
         finally:
+            running.reset(token)
             session.active.leave()
         ticket.verdict = "up" if failed is None else verdict_of(failed)
         return ended

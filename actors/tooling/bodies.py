@@ -37,35 +37,31 @@ async def run_body(
         TransientError: the body did not start, as in `Threads.run`.
         Exception: whatever the body raises.
     """
-    return await begin_body(
-        function, given, name=name, in_loop=in_loop, threads=threads, on_start=on_start
-    )
+    if in_loop:
+        return await begin_here(function, given, on_start)
+    return await run_in_thread(function, given, name, threads, on_start)
 
 
-def begin_body(
+def begin_here(
     function: Callable[..., Any],
     given: Mapping[str, object],
-    *,
-    name: str,
-    in_loop: bool,
-    threads: Threads | None = None,
-    on_start: Callable[[], None] | None = None,
+    on_start: Callable[[], None] | None,
 ) -> Awaitable[object]:
-    """Begin what `run_body` does, and return what is left to be awaited; await it at once."""
-    if in_loop:
-        if on_start is not None:
-            on_start()
-        return cast("Awaitable[object]", function(**given))
-    return _in_thread(function, given, name, threads, on_start)
+    """Begin an async body, and return what is left to be awaited; await it at once."""
+    if on_start is not None:
+        on_start()
+    begun: Awaitable[object] = function(**given)
+    return begun
 
 
-async def _in_thread(
+async def run_in_thread(
     function: Callable[..., Any],
     given: Mapping[str, object],
     name: str,
     threads: Threads | None,
     on_start: Callable[[], None] | None,
 ) -> object:
+    """Run any other body in a worker thread; see `run_body`."""
     pool = threads or Threads()
     try:
         result = await pool.run(functools.partial(function, **given), tool=name, on_start=on_start)

@@ -12,7 +12,7 @@ from ...supervisor.danger.danger import shows_no_risk
 from ...supervisor.errors import UsageError
 from ...supervisor.failure import Traits
 from .arguments import canonical_defaults
-from .bodies import begin_body, is_async
+from .bodies import begin_here, is_async, run_in_thread
 from .companions import Companion
 from .docstring import describe
 from .marks import Declared, Effect, Marks, Staged, Undo, settle
@@ -174,14 +174,9 @@ class Tool(Generic[P, R_co]):
         given = arguments
         if self.marks.accepts_key or self.marks.secrets:
             given = {**arguments, **self._filled(key, secrets or {})}
-        return begin_body(
-            self.__wrapped__,
-            given,
-            name=self.name,
-            in_loop=self.is_async,
-            threads=threads,
-            on_start=on_start,
-        )
+        if self.is_async:
+            return begin_here(self.__wrapped__, given, on_start)
+        return run_in_thread(self.__wrapped__, given, self.name, threads, on_start)
 
     def needs(self, parameter: str) -> bool:
         """Tell whether the function cannot be called without this parameter."""

@@ -182,6 +182,8 @@ async def test_a_session_that_holds_nothing_to_free_keeps_its_rows_and_gives_up_
     ) as runtime:
         session = await runtime.start("worker", "go", session_id="s")
         assert isinstance(await session.outcome(), Completed)
+    await store.open()
     kept = await store.load("s")
+    await store.close()
     assert len(kept.rows) == steps + 2
     assert kept.head.oldest_counter == steps - 2
