@@ -26,6 +26,7 @@ from ..stores.base import (
 )
 from ..supervisor import ActorGone, Context, MailboxFull, Ref, Reply
 from ..supervisor.clock import Clock
+from ..supervisor.collector import COLLECTOR
 from ..supervisor.errors import UkemiError
 from ..supervisor.loops import Loop, OneShot, current_loop
 
@@ -85,6 +86,7 @@ class CheckpointActor:
             waiting = await ctx.take()
             for start in range(0, len(waiting), BATCH_MAX):
                 await self._serve(waiting[start : start + BATCH_MAX])
+                COLLECTOR.look()  # work was done: a second is long for what its tools may leave
 
     def submit(self, write: Write, done: Callable[[Written], None]) -> None:
         """Ask for a write without waiting; a refusal to take it is reported like any other."""

@@ -196,6 +196,7 @@ class Core:
             classify=error_class,
             clean=self.base.mask,
             on_report=_log_report,
+            collector=self.base.collector,
         )
         services = self._services(kernel)
         pool = Pool(services, self.base.book, lambda: kernel.supervisor("sessions"))

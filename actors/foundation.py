@@ -13,6 +13,7 @@ from ..stores.open import open_store
 from ..stores.sqlite import SqliteStore
 from ..supervisor.classify import Classifier, classify, read_rules
 from ..supervisor.clock import Clock, SystemClock
+from ..supervisor.collector import CollectorCare, check_care
 from ..supervisor.errors import ErrorClass
 from ..supervisor.ids import Ids, RandomIds
 from ..supervisor.policy import Policies, Policy
@@ -54,6 +55,7 @@ class Given(Struct, kw_only=True):
     guarded: Sequence[Callable[..., Any]]
     snapshots: bool | Snapshots | None
     checks: Sequence[Check]
+    collector: CollectorCare
 
 
 class Foundation:
@@ -81,6 +83,8 @@ class Foundation:
         self.guarded = tuple(given.guarded)
         self.checks = check_checks("Runtime", given.checks)
         check_staged(given.agents, kept=self.workspaces.on)
+        check_care(given.collector)
+        self.collector: CollectorCare = given.collector
         self.adopts = given.adopt
         self.on_approval = given.on_approval
         self.on_alert = given.on_alert

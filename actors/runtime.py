@@ -14,6 +14,7 @@ from ..stores.decisions import Decide
 from ..stores.records import OnFailure, SessionStatus
 from ..supervisor import TreeNode
 from ..supervisor.clock import Clock
+from ..supervisor.collector import CollectorCare
 from ..supervisor.errors import UsageError
 from ..supervisor.ids import Ids
 from ..supervisor.policy import Policy
@@ -71,6 +72,9 @@ class Runtime:
             a file, beside it. ``Snapshots(...)`` says what is left out, and where else they are kept.
         checks: what each staged change has to pass besides the shipped checks and those of its agent;
             see `Agent`.
+        collector: ``tuned`` looks after the process's garbage collector while entered: thousands of
+            sessions that wait are not gone through again and again. It touches nothing where the program
+            has set thresholds or disabled it, and puts back what it found. ``untouched`` leaves it alone.
 
     Raises:
         UsageError: something given here cannot work; the message names it.
@@ -98,6 +102,7 @@ class Runtime:
         guarded: Sequence[Callable[..., Any]] = (),
         snapshots: bool | Snapshots | None = None,
         checks: Sequence[Check] = (),
+        collector: CollectorCare = "tuned",
     ) -> None:
         self._core = Core(
             Given(
@@ -119,6 +124,7 @@ class Runtime:
                 guarded=guarded,
                 snapshots=snapshots,
                 checks=checks,
+                collector=collector,
             )
         )
 

@@ -8,7 +8,7 @@ nobody recognises.
 
 Files, each using only those before it: errors, clock, ids · exits, refusals, specs, reports · rules
 · loops, timers, services · child, address, blocking, context, task · events, family, restarts,
-machine · calls, handle, kernel · tuning.
+machine · calls, handle, collector, kernel.
 
 Of danger: shell reads commands, danger judges calls.
 
@@ -19,6 +19,7 @@ repetition · classifying · classify.
 from .address import Ref, Reply
 from .calls import ChildCount, ChildInfo
 from .clock import Clock, SystemClock
+from .collector import CollectorCare
 from .context import Context
 from .errors import (
     BusinessRejected,
@@ -113,7 +114,6 @@ from .specs import (
     check_childspecs,
 )
 from .timers import Timer, Timers
-from .tuning import tune_gc
 
 __all__ = [
     "BRUTAL_KILL",
@@ -137,6 +137,7 @@ __all__ = [
     "ChildType",
     "Classify",
     "Clock",
+    "CollectorCare",
     "ContentRefused",
     "Context",
     "ContextOverflow",
@@ -210,5 +211,4 @@ __all__ = [
     "describe",
     "error_class_of",
     "is_normal",
-    "tune_gc",
 ]

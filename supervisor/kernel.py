@@ -16,6 +16,7 @@ from msgspec import Struct
 from .address import Ref
 from .child import Child, Life
 from .clock import Clock, SystemClock
+from .collector import COLLECTOR, CollectorCare, check_care
 from .errors import ErrorClass, UsageError
 from .exits import SHUTDOWN, ExitReason, Killed, StartFailure, classify_simply
 from .handle import Supervisor
@@ -26,6 +27,9 @@ from .reports import Progress, Report, StillRunning
 from .services import Services
 from .specs import ChildType, DynamicSpec, SupervisorSpec
 from .timers import Timers
+
+COLLECTOR_EVERY_S = 1.0
+"""Seconds between two looks at the collector, where nothing else asks for one."""
 
 
 class TreeNode(Struct, frozen=True, kw_only=True):
@@ -71,6 +75,9 @@ class Kernel:
         close_s_max: seconds that leaving may take. What still runs then is reported by name and
             left behind; ``KernelNotClosed`` is raised, unless an exception is on its way already.
         kill_grace_s: seconds a killed child may take to notice.
+        collector: ``tuned`` looks after the process's garbage collector while the block lasts, for
+            the sake of thousands of children that wait; see `collector.py`. It touches nothing where
+            the program has set thresholds of its own.
 
     Raises:
         StartFailed: on entering: a child could not start. Nothing is left running.
@@ -89,6 +96,7 @@ class Kernel:
         on_progress: Callable[[Progress], None] | None = None,
         close_s_max: float = 10.0,
         kill_grace_s: float = 0.2,
+        collector: CollectorCare = "untouched",
     ) -> None:
         self._services = Services(
             clock=clock or SystemClock(),
@@ -102,6 +110,7 @@ class Kernel:
         self._services.abort = self._abort
         self._services.idle = self._changed
         self._close_s_max = close_s_max
+        self._tunes_collector = check_care(collector)
         self._root = Child(_Top(self._services, self._changed), spec, spec.id)
         self._waiter: OneShot | None = None
         self._body: CancelScope | None = None
@@ -172,6 +181,9 @@ class Kernel:
 
     async def _serve(self, opened: OneShot) -> None:
         services = self._services
+        if self._tunes_collector:
+            COLLECTOR.enter()
+            self._look_after_collector()
         try:
             with CancelScope(shield=True):
                 async with anyio.create_task_group() as group:
@@ -189,10 +201,17 @@ class Kernel:
             # Before its time if the group was cancelled: by the above, or since a task of it was
             # cancelled before its first step, when its wrapper could not yet tell. Nothing of the
             # group runs any more.
+            if self._tunes_collector:
+                COLLECTOR.leave()
             self._served = True
             services.live.clear()
             self._abort()
             self._changed()
+
+    def _look_after_collector(self) -> None:
+        COLLECTOR.look()
+        services = self._services
+        services.timers.at(services.now() + COLLECTOR_EVERY_S, self._look_after_collector)
 
     def _abort(self) -> None:
         """End everything at once: nothing is started any more."""

@@ -22,7 +22,7 @@ from ukemi import (
 )
 from ukemi.models import Reply, ScriptedModel, call
 from ukemi.stores import Durability, SqliteStore
-from ukemi.supervisor import tune_gc
+from ukemi.supervisor import CollectorCare
 
 from ..cells import Meter, cell_main, rss_bytes
 from . import limits
@@ -153,20 +153,14 @@ def length(folder: str, steps: int, sessions: int) -> dict[str, float]:
 
 
 def wait(
-    folder: str, sessions: int, turns: int, seconds: float, tuned: bool = False
+    folder: str, sessions: int, turns: int, seconds: float, collector: CollectorCare = "tuned"
 ) -> dict[str, float]:
-    """B3: each session waits for its model, time after time, with a read in between.
-
-    Args:
-        tuned: with `tune_gc`, as a program with many sessions is advised to.
-    """
-    if tuned:
-        tune_gc()
+    """B3: each session waits for its model, time after time, with a read in between."""
 
     async def measure() -> dict[str, float]:
         waiting = agent("look", turns - 1, delay_s=seconds)
         store = SqliteStore(Path(folder) / "store.db", durability="normal")
-        async with Runtime(store, agents=[waiting]) as runtime:
+        async with Runtime(store, agents=[waiting], collector=collector) as runtime:
             peak, meter = Peak(), Meter()
             await run_all(runtime, sessions)
             return {**meter.read(sessions * turns), **peak.read(sessions)}

@@ -10,11 +10,11 @@ Scale = Literal["quick", "standard", "full"]
 Given = Mapping[str, object]
 
 UKEMI, AIOSQLITE, SQLITE3 = "Ukemi", "aiosqlite", "sqlite3"
-UKEMI_TUNED = "Ukemi, tune_gc()"
+UKEMI_UNTOUCHED = "Ukemi, collector untouched"
 ANYIO, STAMINA, EMPTY = "bare anyio", "stamina", "empty runtime"
 LANGGRAPH, DBOS, OPENAI = "LangGraph", "DBOS", "OpenAI Agents SDK"
 PYDANTIC, AUTOGEN = "Pydantic AI on DBOS", "AutoGen core"
-OURS = (UKEMI, UKEMI_TUNED)
+OURS = (UKEMI, UKEMI_UNTOUCHED)
 LIMITS = (AIOSQLITE, SQLITE3, ANYIO, STAMINA, EMPTY)
 PEERS = (LANGGRAPH, DBOS, OPENAI, PYDANTIC, AUTOGEN)
 
@@ -234,7 +234,9 @@ def _b3(scale: Scaled, bodies: Bodies) -> Iterator[Entry]:
             (AIOSQLITE, LIMITS_MODULE, {"cell": "wait_aiosqlite", "sizes": [bodies.read]}),
         ]
         if sessions == scale.b3[len(scale.b3) // 2]:
-            contenders.append((UKEMI_TUNED, OURS_MODULE, {"cell": "wait", "tuned": True}))
+            contenders.append(
+                (UKEMI_UNTOUCHED, OURS_MODULE, {"cell": "wait", "collector": "untouched"})
+            )
         for contender, module, own in contenders:
             given = {**own, **shared}
             yield Entry("b3", "wait", sessions, contender, module, given, units, rounds)

@@ -17,14 +17,14 @@ from .plan import (
     SQLITE3,
     STAMINA,
     UKEMI,
-    UKEMI_TUNED,
+    UKEMI_UNTOUCHED,
 )
 
 WIDTH, HEIGHT = 820, 400
 LEFT, RIGHT, TOP, BOTTOM = 70, 250, 46, 56
 COLOURS = {
     UKEMI: "#c2410c",
-    UKEMI_TUNED: "#fb923c",
+    UKEMI_UNTOUCHED: "#fb923c",
     AIOSQLITE: "#334155",
     SQLITE3: "#94a3b8",
     ANYIO: "#64748b",

@@ -9,7 +9,7 @@ import anyio
 import anyio.lowlevel
 import pytest
 
-from ukemi.supervisor import ChildSpec, Context, DynamicSpec, Kernel, SupervisorSpec, tune_gc
+from ukemi.supervisor import ChildSpec, Context, DynamicSpec, Kernel, SupervisorSpec
 
 
 async def idle(ctx: Context[Any]) -> None:
@@ -71,15 +71,3 @@ async def test_stopping_many_children_does_not_hold_up_the_loop() -> None:
     while len(gaps) < 3 and min(gaps, default=1.0) >= 0.1:
         gaps.append(await longest_gap_while_stopping(10_000))
     assert min(gaps) < 0.1
-
-
-def test_tuning_is_explicit() -> None:
-    """Nothing is changed until it is asked for."""
-    threshold, frozen = gc.get_threshold(), gc.get_freeze_count()
-    try:
-        tune_gc()
-        assert gc.get_threshold() == (20_000, 20, 100)
-        assert gc.get_freeze_count() > frozen
-    finally:
-        gc.set_threshold(*threshold)
-        gc.unfreeze()

@@ -1,0 +1,298 @@
+"""The garbage collector of the process, looked after: what is touched, put back, and bounded."""
+
+import gc
+import threading
+import weakref
+from collections.abc import Generator
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+
+from ukemi import Agent, Budget, Runtime, tool
+from ukemi.models import Reply, ScriptedModel, call
+from ukemi.supervisor import (
+    ChildSpec,
+    CollectorCare,
+    Context,
+    DynamicSpec,
+    Kernel,
+    UsageError,
+)
+from ukemi.supervisor.collector import (
+    ALL,
+    ALL_EVERY_S,
+    LESS_OFTEN,
+    LOOK_EVERY_S,
+    MIDDLE,
+    SHARE_MAX,
+    STEP_BYTES,
+    YOUNG_ONLY,
+    Collector,
+    Left,
+    Memory,
+    due,
+)
+
+FOUND = (700, 10, 10)
+MIB = 1024 * 1024
+
+
+@pytest.fixture(autouse=True)
+def interpreter() -> Generator[None]:
+    """The collector as an interpreter starts with it; afterwards, as it was."""
+    before, enabled = gc.get_threshold(), gc.isenabled()
+    gc.enable()
+    gc.set_threshold(*FOUND)
+    yield
+    gc.set_threshold(*before)
+    (gc.enable if enabled else gc.disable)()
+
+
+async def idle(ctx: Context[Any]) -> None:
+    await anyio.sleep_forever()
+
+
+def kernel(care: CollectorCare = "tuned") -> Kernel:
+    spec = DynamicSpec(id="root", template=ChildSpec(id="t", start=idle))
+    return Kernel(spec, collector=care)
+
+
+# ---------------------------------------------------------------- what is touched, and put back
+
+
+async def test_a_runtime_tunes_it_while_it_is_entered() -> None:
+    async with Runtime("memory:"):
+        assert gc.get_threshold() == YOUNG_ONLY
+    assert gc.get_threshold() == FOUND
+
+
+@pytest.mark.parametrize("care", ["tuned", "untouched"])
+async def test_the_last_one_out_puts_back_what_was_found(care: CollectorCare) -> None:
+    async with kernel():
+        async with kernel(care):
+            assert gc.get_threshold() == YOUNG_ONLY
+        assert gc.get_threshold() == YOUNG_ONLY
+    assert gc.get_threshold() == FOUND
+
+
+async def test_an_untouched_one_is() -> None:
+    async with Runtime("memory:", collector="untouched"), kernel("untouched"):
+        assert gc.get_threshold() == FOUND
+
+
+async def test_a_kernel_that_does_not_start_puts_it_back() -> None:
+    async def fails(ctx: Context[Any]) -> None:
+        raise ValueError
+
+    spec = DynamicSpec(
+        id="root",
+        template=ChildSpec(id="t", start=idle),
+        initial=lambda: [ChildSpec(id="no", start=fails, wait_ready=True)],
+    )
+    with pytest.raises(Exception, match="no"):
+        async with Kernel(spec, collector="tuned"):
+            raise AssertionError
+    assert gc.get_threshold() == FOUND
+
+
+def test_a_loop_of_another_thread_counts_too() -> None:
+    inside, leave = threading.Event(), threading.Event()
+
+    async def other() -> None:
+        async with kernel():
+            inside.set()
+            await anyio.to_thread.run_sync(leave.wait)
+
+    async def first() -> None:
+        async with kernel():
+            thread.start()
+            await anyio.to_thread.run_sync(inside.wait)
+
+    thread = threading.Thread(target=anyio.run, args=(other,))
+    anyio.run(first)
+    assert gc.get_threshold() == YOUNG_ONLY
+    leave.set()
+    thread.join()
+    assert gc.get_threshold() == FOUND
+
+
+async def test_what_the_program_has_set_is_left_alone() -> None:
+    gc.set_threshold(9_000, 20, 10)
+    async with kernel():
+        assert gc.get_threshold() == (9_000, 20, 10)
+    assert gc.get_threshold() == (9_000, 20, 10)
+
+
+async def test_a_collector_the_program_has_disabled_is_left_alone() -> None:
+    gc.disable()
+    async with kernel():
+        assert gc.get_threshold() == FOUND
+        assert not gc.isenabled()
+
+
+async def test_what_the_program_sets_meanwhile_stays() -> None:
+    async with kernel():
+        gc.set_threshold(9_000, 20, 10)
+    assert gc.get_threshold() == (9_000, 20, 10)
+
+
+def test_other_words_for_it_are_refused() -> None:
+    wrong: Any = "off"
+    with pytest.raises(UsageError, match="collector='off'"):
+        Runtime("memory:", collector=wrong)
+    with pytest.raises(UsageError, match="collector='off'"):
+        kernel(wrong)
+
+
+# ---------------------------------------------------------------- what is due
+
+BASE = 50 * MIB
+STEP = STEP_BYTES
+
+
+@pytest.mark.parametrize(
+    ("held", "now", "new", "what"),
+    [
+        pytest.param(BASE + STEP, 0, True, None, id="grown by a step"),
+        pytest.param(BASE + STEP + 1, 0, False, MIDDLE, id="grown by more"),
+        pytest.param(BASE + 2 * STEP + 1, 0, True, ALL, id="a small process has doubled"),
+        pytest.param(BASE // 2, 59, True, None, id="not yet"),
+        pytest.param(BASE // 2, 60, True, ALL, id="time"),
+        pytest.param(BASE // 2, 600, False, None, id="nothing has happened since"),
+    ],
+)
+def test_what_is_due(held: int, now: float, *, new: bool, what: int | None) -> None:
+    assert due(held, now, Left(BASE, BASE, 60.0), anything_new=new) == what
+
+
+def test_a_large_process_is_gone_through_when_it_has_doubled() -> None:
+    large = 10 * STEP
+    left = Left(2 * large, large, 60.0)
+    assert due(2 * large, 0, left, anything_new=True) is None
+    assert due(2 * large + 1, 0, left, anything_new=True) == ALL
+
+
+class Bench:
+    """A collector with a memory and a clock of its own, and what it collected."""
+
+    def __init__(self) -> None:
+        self.held, self.time, self.took = BASE, 0.0, 0.0
+        self.collected: list[int] = []
+        self.collector = Collector(lambda: self, lambda: self.time)
+
+    def read(self) -> int:
+        return self.held
+
+    def close(self) -> None:
+        self.held = -1
+
+    def watch(self, phase: str, info: dict[str, int]) -> None:
+        if phase == "stop":
+            self.collected.append(info["generation"])
+            self.time += self.took
+
+
+@pytest.fixture
+def bench() -> Generator[Bench]:
+    found = Bench()
+    found.collector.enter()
+    gc.callbacks.append(found.watch)
+    yield found
+    gc.callbacks.remove(found.watch)
+    found.collector.leave()
+
+
+def test_passes_over_everything_take_a_bounded_share_of_the_time(bench: Bench) -> None:
+    bench.took = 2.0
+    passes = 0
+    for _ in range(1_000):
+        bench.time += 1.0
+        gc.collect(0)
+        bench.time -= bench.took
+        bench.collector.look()
+    passes = bench.collected.count(ALL)
+    assert passes * bench.took <= bench.time * SHARE_MAX + bench.took
+    assert passes > 1
+
+
+def test_growth_is_met_at_most_every_few_milliseconds(bench: Bench) -> None:
+    bench.collector.look()
+    bench.held += STEP + 1
+    bench.collector.look()
+    assert not bench.collected
+    bench.time += LOOK_EVERY_S
+    bench.collector.look()
+    assert bench.collected == [MIDDLE]
+    bench.time += LOOK_EVERY_S
+    bench.collector.look()
+    assert bench.collected == [MIDDLE]
+
+
+@pytest.mark.parametrize("taken", ["thresholds", "switch"])
+def test_a_program_that_takes_it_over_is_not_collected_for(bench: Bench, taken: str) -> None:
+    if taken == "switch":
+        gc.disable()
+    else:
+        gc.set_threshold(9_000, 10, 10)
+    bench.held += 10 * STEP
+    bench.time += ALL_EVERY_S
+    bench.collector.look()
+    assert not bench.collected
+
+
+def test_where_memory_cannot_be_read_the_interpreter_keeps_its_rule() -> None:
+    def no_memory() -> Memory:
+        raise FileNotFoundError
+
+    collector = Collector(no_memory)
+    collector.enter()
+    assert gc.get_threshold() == LESS_OFTEN
+    collector.look()
+    collector.leave()
+    assert gc.get_threshold() == FOUND
+
+
+# ---------------------------------------------------------------- garbage cannot pile up
+
+
+class Knot:
+    """A megabyte that only the collector can free."""
+
+    def __init__(self) -> None:
+        self.ballast = bytearray(MIB)
+        self.ballast[::4096] = b"x" * (MIB // 4096)
+        self.myself = self
+
+
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="needs /proc")
+async def test_a_tool_that_makes_a_megabyte_of_cycles_each_step_does_not_fill_the_memory() -> None:
+    steps = 400
+    memory = Memory()
+    held: list[int] = []
+    knots = weakref.WeakSet[Knot]()
+
+    @tool(effect="read")
+    async def tie(at: int) -> str:
+        """Tie a knot."""
+        knots.add(Knot())
+        held.append(memory.read())
+        return str(at)
+
+    asked = iter(range(steps))
+
+    def say(request: object) -> Reply:
+        step = next(asked, None)
+        return "done" if step is None else call("tie", at=step)
+
+    agent = Agent("worker", model=ScriptedModel(say), tools=[tie])
+    try:
+        async with Runtime("memory:", agents=[agent]) as runtime:
+            handle = await runtime.start("worker", "go", budget=Budget(steps=None))
+            await handle.outcome()
+    finally:
+        memory.close()
+    assert len(held) == steps
+    assert max(held) - held[0] < 2 * STEP
+    assert len(knots) < steps / 2
