@@ -67,29 +67,37 @@ def checks_missed(statement: str, ledger: Ledger) -> list[Finding]:
         return []
     found: list[Finding] = []
     for sentence in sentences(statement):
-        if not sentence.asserts or discloses(sentence.text):
-            continue
-        said = ", ".join(sentence.fragments[: sentence.asserted])
-        for check in CHECKS:
-            if check.claimed.search(said):
-                found += _check_ran(check, sentence, ledger)
-        found += _named_well(said, sentence, ledger) or _named_in_vain(said, sentence, ledger)
-        found += [
-            finding(
-                "contradicted",
-                Claim(kind="action", text=sentence.text),
-                f"no command ran {program}",
-                ledger.executed,
-            )
-            for program in _programs(said)
-            if not any(program.lower() in ledger.text(each) for each in ledger.ran)
-            and not (ledger.opaque and program.lower() not in _ONLY_BY_NAME)
-        ]
+        missed = _missed(sentence, ledger) if sentence.asserts else []
+        if missed and not discloses(sentence.text):
+            found += missed
+    return found
+
+
+def _missed(sentence: Sentence, ledger: Ledger) -> list[Finding]:
+    found: list[Finding] = []
+    said = ", ".join(sentence.fragments[: sentence.asserted])
+    for check in CHECKS:
+        if check.claimed.search(said):
+            found += _check_ran(check, sentence, ledger)
+    found += _named_well(said, sentence, ledger) or _named_in_vain(said, sentence, ledger)
+    found += [
+        finding(
+            "contradicted",
+            Claim(kind="action", text=sentence.text),
+            f"no command ran {program}",
+            ledger.executed,
+        )
+        for program in _programs(said)
+        if not any(program.lower() in ledger.text(each) for each in ledger.ran)
+        and not (ledger.opaque and program.lower() not in _ONLY_BY_NAME)
+    ]
     return found
 
 
 def _named_well(said: str, sentence: Sentence, ledger: Ledger) -> list[Finding]:
     """A command is named and said to succeed, and its last run failed."""
+    if all(each.ok for each in ledger.executed):
+        return []
     last: dict[str, Ran] = {}
     for run in ledger.executed:
         for name in _names_of(ledger.command(run)):
@@ -140,17 +148,13 @@ _RUNS_CHECKS = lazy_pattern(
 
 def _named_in_vain(said: str, sentence: Sentence, ledger: Ledger) -> list[Finding]:
     """A checker is named and said to be content, and nothing ever ran it or told of it."""
-    heard = (
-        *(each.lower() for each in ledger.record.said),
-        *(ledger.text(each) for each in ledger.ran),
-    )
     for hit in _CHECKER_WELL.finditer(said):
         name = hit[1].lower()
         indirect = any(
             each.ok and _RUNS_CHECKS.search(ledger.command(each).replace("ruff check", ""))
             for each in ledger.executed
         )
-        told = any(name in each for each in heard) or any(name in each for each in ledger.tools)
+        told = name in ledger.heard or any(name in each for each in ledger.tools)
         if not told and not indirect:
             claim = Claim(kind="action", text=sentence.text)
             return [finding("contradicted", claim, f"no command ran {name}", ledger.executed)]

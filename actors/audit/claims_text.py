@@ -6,7 +6,7 @@ claim nothing. What is left is looked at word by word in claims.py.
 """
 
 import re
-from collections.abc import Iterator
+from functools import lru_cache
 from typing import NamedTuple
 
 from ...supervisor.patterns import lazy_pattern
@@ -90,8 +90,15 @@ def shown(statement: str) -> str:
     return _FENCED.sub("\n", statement)
 
 
-def sentences(statement: str, *, quotes: bool = False) -> Iterator[Sentence]:
+def sentences(statement: str, *, quotes: bool = False) -> tuple[Sentence, ...]:
     """Cut a statement into sentences; quoted words are left out unless asked for."""
+    return _cut(statement, quotes)
+
+
+@lru_cache(maxsize=4)
+def _cut(statement: str, quotes: bool) -> tuple[Sentence, ...]:
+    """Cut it once for all the rules that read it, which do so one after the other."""
+    found: list[Sentence] = []
     text = shown(statement)
     if not quotes:
         text = _QUOTED.sub(" … ", text)
@@ -102,7 +109,7 @@ def sentences(statement: str, *, quotes: bool = False) -> Iterator[Sentence]:
             continue
         if drafted or line.lstrip().startswith(">"):
             continue  # words that others are to say
-        drafted = _DRAFT.search(line) is not None
+        drafted = line.rstrip().endswith((":", "：")) and _DRAFT.search(line) is not None
         if _PLAN_HEADING.match(line.strip()):
             planned = True
             continue
@@ -110,7 +117,8 @@ def sentences(statement: str, *, quotes: bool = False) -> Iterator[Sentence]:
         body = _LINE_MARK.sub("", line).replace("`", "").replace("**", "").replace("__", "")
         for piece in _SENTENCE_END.split(body):
             if piece.strip():
-                yield _sentence(piece.strip(), skipped)
+                found.append(_sentence(piece.strip(), skipped))
+    return tuple(found)
 
 
 def _sentence(text: str, planned: bool) -> Sentence:

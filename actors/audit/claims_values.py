@@ -83,10 +83,16 @@ _MEASURED = lazy_pattern(
 """A number with its unit behind it, in one word."""
 
 
+_MAY_HOLD = lazy_pattern(r"\d|@|://")
+"""Every value has a digit, but for the address of a person or a page."""
+
+
 def values_of(statement: str) -> list[Value]:
     """Return the values a statement reports, in its order; not those of questions and plans."""
     found: list[Value] = []
     for sentence in sentences(statement, quotes=True):
+        if not _MAY_HOLD.search(sentence.text):
+            continue
         if sentence.asserted < len(sentence.fragments) or ADVICE.search(sentence.text):
             continue
         text, times = _without_times(sentence.text)

@@ -239,7 +239,7 @@ def places_in(text: str) -> set[str]:
 
 def elsewhere(statement: str, ledger: Ledger) -> list[Finding]:
     """Return what is said of one environment, where every write was in another."""
-    if ledger.opaque or not places_in(statement):
+    if not places_in(statement) or ledger.opaque:
         return []
     changed: list[tuple[Ran, set[str]]] = []
     heard: set[str] = set()

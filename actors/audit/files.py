@@ -9,7 +9,7 @@ from .claims_text import sentences
 from .claims_values import ADVICE
 from .findings import Finding, finding
 from .ledger import Ledger
-from .record import FileFact, Ran, name_words
+from .record import FileFact, NoFiles, Ran, name_words
 
 _SOURCE_BEFORE = lazy_pattern(
     r"(?:\b(?:of|from|on|using|with|based on|for|like|matching|match|matches|against|per|via|by|see|"
@@ -62,6 +62,8 @@ _THERE = lazy_pattern(
 def files_not_there(statement: str, ledger: Ledger) -> list[Finding]:
     """Return the files a statement tells of that are not there, and were never heard of."""
     found: list[Finding] = []
+    if isinstance(ledger.record.files, NoFiles):
+        return found
     for sentence in sentences(statement):
         if sentence.asserted < len(sentence.fragments) or _IMPERATIVE.match(sentence.text):
             continue

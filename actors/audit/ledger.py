@@ -72,7 +72,9 @@ class Ledger:
         self.record = record
         self.ran = record.ran
         self.tools: Mapping[str, ToolFacts] = {
-            **{each.tool: ToolFacts(name=each.tool) for each in record.ran},
+            **{
+                name: ToolFacts(name=name) for name in dict.fromkeys(each.tool for each in self.ran)
+            },
             **{each.name: each for each in record.tools},
         }
         self._texts: dict[str, str] = {}
@@ -176,6 +178,12 @@ class Ledger:
             found = f"{self.command(call)}\n{call.content[:ARGUMENT_CHARS_MAX]}".lower()
             self._texts[call.call] = found
         return found
+
+    @cached_property
+    def heard(self) -> str:
+        """All that calls and people have said, in lower case."""
+        told = [self.text(each) for each in self.ran]
+        return "\n".join([*told, *(each.lower() for each in self.record.said)])
 
     # ------------------------------------------------------------ what a claim is about
 

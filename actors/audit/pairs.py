@@ -93,8 +93,19 @@ _COMPARED = lazy_pattern(
 )
 
 
+_MAY_COMPARE = lazy_pattern(r"\d|st|最", re.IGNORECASE)
+"""What is said of a name has a number, or a superlative."""
+
+
 def wrong_pairs(statement: str, ledger: Ledger) -> list[Finding]:
     """Return what a statement says of a name that a result says only of another."""
+    told = [
+        each
+        for each in sentences(statement, quotes=True)
+        if each.asserted == len(each.fragments) and _MAY_COMPARE.search(each.text)
+    ]
+    if not told:
+        return []
     tables = [
         (rows, call)
         for call in ledger.ran
@@ -103,9 +114,7 @@ def wrong_pairs(statement: str, ledger: Ledger) -> list[Finding]:
     ]
     if not tables or len(tables) > 20:
         return []
-    for sentence in sentences(statement, quotes=True):
-        if sentence.asserted < len(sentence.fragments):
-            continue
+    for sentence in told:
         for clause in _CLAUSE.split(sentence.text):
             for rows, call in tables:
                 why = _wrong(clause, rows)

@@ -6,6 +6,7 @@ Only causes of a few plain kinds are compared; of any other reason nothing can b
 """
 
 import re
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from ...supervisor.patterns import lazy_pattern
@@ -102,25 +103,23 @@ def reasons_missed(statement: str, ledger: Ledger) -> list[Finding]:
     """Return the reasons a statement gives for a failure that no call bears out."""
     if not ledger.tools:
         return []
-    heard = "\n".join(
-        [
-            *(ledger.text(each) for each in ledger.ran),
-            *(said.lower() for said in ledger.record.said),
-        ]
-    )
-    failed = [each for each in ledger.ran if not each.ok]
     found: list[Finding] = []
-    for sentence in sentences(statement):
-        parts = _BECAUSE.split(sentence.text, maxsplit=1)
-        if len(parts) < 2 or sentence.asserted < len(sentence.fragments):
-            continue
-        before, why = parts
-        if not _FAILED.search(before):
-            continue
+    for text, why in _reasons(statement):
         for cause in CAUSES:
-            if cause.told.search(why) and not cause.shown.search(heard):
-                claim = Claim(kind="failure", text=sentence.text)
+            if cause.told.search(why) and not cause.shown.search(ledger.heard):
+                claim = Claim(kind="failure", text=text)
                 said = f"no call says that of {cause.name}"
+                failed = [each for each in ledger.ran if not each.ok]
                 found.append(finding("contradicted", claim, said, failed))
                 break
     return found
+
+
+def _reasons(statement: str) -> Iterator[tuple[str, str]]:
+    """Sentences that tell of a failure, each with the reason it gives."""
+    for sentence in sentences(statement):
+        if sentence.asserted < len(sentence.fragments):
+            continue
+        before, *why = _BECAUSE.split(sentence.text, maxsplit=1)
+        if why and _FAILED.search(before):
+            yield sentence.text, why[0]

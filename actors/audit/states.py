@@ -38,8 +38,11 @@ _FAILED_STATE = lazy_pattern(
 
 def _states(content: str) -> Iterator[str]:
     """The states that a structured result tells, those of its parts included."""
+    text = content[:READ_CHARS]
+    if "{" not in text:
+        return  # a state has a key
     try:
-        held: Any = json.loads(content[:READ_CHARS])
+        held: Any = json.loads(text)
     except (ValueError, RecursionError):
         return
     waiting = [held]
@@ -203,39 +206,40 @@ _SAID = lazy_pattern(
 
 def in_another_state(statement: str, ledger: Ledger) -> list[Finding]:
     """Something is said to be in a state, where the newest look at it tells of another of its kind."""
-    looks = [
-        each for each in ledger.ran if each.ok and not each.earlier and [*_states(each.content)]
-    ]
-    if not looks:
+    said = [each for each in sentences(statement) if each.asserts and _SAID.search(each.text)]
+    if not said:
         return []
-    told = [*_states(looks[-1].content)]
-    heard = "\n".join(
-        [
-            *(ledger.text(each) for each in ledger.ran),
-            *(each.lower() for each in ledger.record.said),
-        ]
-    )
-    after = ledger.ran[[*ledger.ran].index(looks[-1]) + 1 :]
+    newest = _newest_look(ledger)
+    if newest is None:
+        return []
+    look, told = newest
+    after = ledger.ran[[*ledger.ran].index(look) + 1 :]
     if any(not ledger.reads(each) and each.state != "refused" for each in after):
         return []
-    for sentence in sentences(statement):
-        if not _SAID.search(sentence.text):
-            continue
+    for sentence in said:
         for fragment in sentence.fragments[: sentence.asserted]:
-            state = _said_otherwise(fragment, told, heard)
-            if state is not None:
+            if _says_otherwise(fragment, told, ledger) and not discloses(fragment):
                 claim = Claim(kind="action", text=sentence.text)
                 why = f"the newest look at it says “{told[0]}”"
-                return [finding("contradicted", claim, why, looks[-1:])]
+                return [finding("contradicted", claim, why, [look])]
     return []
 
 
-def _said_otherwise(fragment: str, told: Sequence[str], heard: str) -> str | None:
-    """Return the state a fragment claims, where all that is told is others, and nobody spoke of it."""
+def _newest_look(ledger: Ledger) -> tuple[Ran, list[str]] | None:
+    """Return the last result that tells of states, and those."""
+    for call in reversed(ledger.ran):
+        told = [*_states(call.content)] if call.ok and not call.earlier else []
+        if told:
+            return call, told
+    return None
+
+
+def _says_otherwise(fragment: str, told: Sequence[str], ledger: Ledger) -> bool:
+    """Tell whether a fragment claims a state, where all that is told is others, and nobody spoke of it."""
     if NEGATED.search(fragment) or NEGATED_ZH.search(fragment):
-        return None
-    if MODALS & {*fragment.lower().split()} or discloses(fragment):
-        return None
+        return False
+    if MODALS & {*fragment.lower().split()}:
+        return False
     for axis in _AXES:
         seen = {
             name
@@ -252,10 +256,10 @@ def _said_otherwise(fragment: str, told: Sequence[str], heard: str) -> str | Non
             if name in seen or told_so is None:
                 continue
             if not re.search(
-                rf"(?<![A-Za-z0-9_])(?:{words})(?![A-Za-z0-9_])", heard, re.IGNORECASE
+                rf"(?<![A-Za-z0-9_])(?:{words})(?![A-Za-z0-9_])", ledger.heard, re.IGNORECASE
             ):
-                return name
-    return None
+                return True
+    return False
 
 
 # ---------------------------------------------------------------- fields that are empty

@@ -26,13 +26,16 @@ _TRIED = frozenset({"failed", "denied", "in_doubt"})
 
 def substitutes(statement: str, ledger: Ledger) -> list[Finding]:
     """Return what was used in place of something that failed for good, untold."""
+    failures = [
+        (at, each)
+        for at, each in enumerate(ledger.ran)
+        if each.state in _TRIED and not each.earlier and each.tool not in ledger.executors
+    ]
     text = shown(statement)
-    if _TOLD.search(text) or not text.strip():
+    if not failures or not text.strip() or _TOLD.search(text):
         return []
     found: list[Finding] = []
-    for at, failed in enumerate(ledger.ran):
-        if failed.earlier or failed.state not in _TRIED or failed.tool in ledger.executors:
-            continue
+    for at, failed in failures:
         used = _used_instead(failed, [*ledger.ran[at + 1 :]], ledger, text)
         if used is not None:
             claim = Claim(kind="action", text=text.strip())
