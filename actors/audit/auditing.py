@@ -45,8 +45,6 @@ class Auditing:
     def __init__(self, session: Session, work: Work) -> None:
         self._session = session
         self._work = work
-        self._tools = tool_facts(session.installed.toolbox)
-        self._workspace = has_workspace(session.installed.toolbox)
         judge = session.installed.agent.judge
         self._judging = None if judge is None else Judging(session, work, judge)
 
@@ -108,7 +106,8 @@ class Auditing:
 
     def _record(self, ran: Sequence[Ran], said: Sequence[str], files: Files) -> Record:
         instructions = self._session.installed.agent.instructions
-        return Record(ran=ran, tools=self._tools, files=files, said=[instructions, *said])
+        tools = tool_facts(self._session.installed.toolbox)
+        return Record(ran=ran, tools=tools, files=files, said=[instructions, *said])
 
     async def _entries(self) -> list[JournalEntry]:
         """Return the journal as it is stored, and what is on its way there."""
@@ -119,7 +118,7 @@ class Auditing:
 
     async def _files(self, statement: str) -> Files:
         """Look at the files that a statement names, in a thread."""
-        if not self._workspace:
+        if not has_workspace(self._session.installed.toolbox):
             return NoFiles()
         hits = (hit[0].rstrip(".,)") for hit in PATH.finditer(shown(statement)))
         paths = [*dict.fromkeys(hits)][:PATHS_MAX]

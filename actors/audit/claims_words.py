@@ -66,8 +66,9 @@ look? :: checked|verified|searched|queried|read|reviewed|inspected|consulted|loo
 """
 
 
-def _words(field: str) -> frozenset[str]:
-    return frozenset(word.strip() for word in field.split("|") if word.strip())
+def _words(field: str) -> list[str]:
+    """The words of a field, in its order: a verdict must not hang on that of a set."""
+    return [word.strip() for word in field.split("|") if word.strip()]
 
 
 def _action(line: str) -> Action:
@@ -77,10 +78,10 @@ def _action(line: str) -> Action:
         name,
         head.endswith("!"),
         head.endswith("?"),
-        _words(past),
+        frozenset(_words(past)),
         tuple(sorted(_words(chinese), key=len, reverse=True)),
-        _words(tools) | {name},
-        _words(nouns),
+        frozenset((*_words(tools), name)),
+        frozenset(_words(nouns)),
         lazy_pattern(command, re.IGNORECASE) if command else None,
     )
 

@@ -55,30 +55,25 @@ def ran_of_messages(messages: Iterable[Message]) -> list[Ran]:
     waiting: list[ToolCall] = []
     answered = False
     for message in messages:
-        if isinstance(message, AssistantMessage):
+        if isinstance(message, ToolMessage):
+            if waiting:
+                found.append(_told(str(len(found) + 1), waiting.pop(0), message))
+        elif isinstance(message, AssistantMessage):
             waiting = [*message.calls]
             answered = not waiting
         elif isinstance(message, UserMessage) and answered:
             found = [msgspec.structs.replace(each, earlier=True) for each in found]
             answered = False
-        elif isinstance(message, ToolMessage) and waiting:
-            call = waiting.pop(0)
-            found.append(
-                Ran(
-                    call=str(len(found) + 1),
-                    tool=call.name,
-                    arguments=call.arguments,
-                    state=_state_told(message),
-                    content=message.content,
-                )
-            )
     return found
 
 
-def _state_told(message: ToolMessage) -> str:
-    if not message.is_error:
-        return "succeeded"
-    return "refused" if message.content.startswith(NOT_STARTED) else "failed"
+def _told(name: str, call: ToolCall, result: ToolMessage) -> Ran:
+    state = "succeeded"
+    if result.is_error:
+        state = "refused" if result.content.startswith(NOT_STARTED) else "failed"
+    return Ran(
+        call=name, tool=call.name, arguments=call.arguments, state=state, content=result.content
+    )
 
 
 def ran_of_journal(entries: Iterable[JournalEntry]) -> list[Ran]:

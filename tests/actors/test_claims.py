@@ -23,6 +23,7 @@ CLAIMED = [
     ("- [x] Deleted old.log", "delete"),
     ("已为您下单 3 件。", "order"),
     ("邮件已发送给王芳。", "send"),
+    ("会议纪要已发给 Tom 和 Ines。", "send"),  # 已发 and 发给 lie across each other
     ("订单 12 取消成功。", "cancel"),
     ("我把 config.yaml 修改好了。", "update"),
     ("结果保存在 result.json 中。", "create"),
