@@ -1,7 +1,6 @@
 """A session asks its model: budget first, one whole answer or none, every attempt booked."""
 
 from functools import cached_property, partial
-from operator import attrgetter
 from typing import assert_never
 
 import msgspec
@@ -43,7 +42,6 @@ from .upstreams import Full, Ticket
 from .work import CutOff, Superseded, Work, pause
 
 _NOTHING = Usage()
-_NAME = attrgetter("name")
 
 
 class Asking:
@@ -92,9 +90,7 @@ class Asking:
                 repeat=attempt > 1,
             )
             if not isinstance(ticket, Ticket):
-                asked_at = services.clock.now()
                 entered = await self._enter_later(ticket, attempt, started, last)
-                self._held_s += held_since(asked_at, services.clock.now())
                 if not isinstance(entered, Ticket):
                     return entered
                 ticket = entered
@@ -125,8 +121,9 @@ class Asking:
         self, answer: Wait | Full, attempt: int, started: float, last: Failure | None
     ) -> Ticket | Trouble | None:
         """Wait until the model may be asked; None if the session was cut off meanwhile."""
-        session = self._session
+        session, clock = self._session, self._session.services.clock
         policy = session.services.policies.of(session.installed.name)
+        asked_at = clock.now()
         entered = await enter_later(
             session,
             self._work,
@@ -137,10 +134,11 @@ class Asking:
             since=started,
             time_budget_s=policy.transient.time_budget_s,
         )
+        self._held_s += held_since(asked_at, clock.now())
         if not isinstance(entered, Held):
             return entered
-        elapsed_s = session.services.clock.now() - started
-        return self._trouble(HandOver("blocked", entered.detail), last, attempt - 1, elapsed_s)
+        directive = HandOver("blocked", entered.detail)
+        return self._trouble(directive, last, attempt - 1, clock.now() - started)
 
     def note(self, text: str, *, about: str) -> None:
         """Tell the model something, from the runtime."""
@@ -178,7 +176,9 @@ class Asking:
         reserved = meter.reserve(prompt, meter.output_max, first=first)
         if isinstance(reserved, Refusal):
             return over_budget(reserved, "ask the model")
-        self._take_number()
+        if not self._n or session.journal.next_n != self._n + 1:
+            # Before the answer is there: what is said from now on comes behind it.
+            self._n = session.journal.take_n()
         request = self._request(attempt)
         session.emit(ModelAsked(session_id=session.id, at_ms=session.now_ms(), attempt=attempt))
         self._asked_at = session.services.clock.now()
@@ -205,12 +205,6 @@ class Asking:
         ticket.verdict = "up"
         return reply if usage is reply.usage else msgspec.structs.replace(reply, usage=usage)
 
-    def _take_number(self) -> None:
-        """Number the answer before it is there: what is said from now on comes behind it."""
-        journal = self._session.journal
-        if not self._n or journal.next_n != self._n + 1:
-            self._n = journal.take_n()
-
     def _request(self, attempt: int) -> ModelRequest:
         session = self._session
         self._streamed = False
@@ -233,27 +227,26 @@ class Asking:
 
     def _take(self, reply: ModelReply) -> None:
         session, n, self._n = self._session, self._n, 0
-        session.journal.ride(
-            Answered(
-                n,
-                reply.text,
-                reply.calls,
-                reply.finish,
-                reply.usage,
-                self._name,
-                reply.raw,
-                reply.raw_format,
-                ledger=True,
-                held_s=self._held_s,
-            )
+        answered = Answered(
+            n,
+            reply.text,
+            reply.calls,
+            reply.finish,
+            reply.usage,
+            self._name,
+            reply.raw,
+            reply.raw_format,
+            ledger=True,
+            held_s=self._held_s,
         )
+        session.journal.ride(answered)
         session.emit(
             ModelAnswered(
                 session_id=session.id,
                 at_ms=session.now_ms(),
                 n=n,
                 text=reply.text,
-                calls=tuple(map(_NAME, reply.calls)),
+                calls=tuple([call.name for call in reply.calls]),
             )
         )
 
