@@ -20,6 +20,17 @@ class ActiveTime:
         on_spent: called when the limit is reached while bodies run.
     """
 
+    __slots__ = (
+        "_account",
+        "_booked_at",
+        "_clock",
+        "_limited",
+        "_on_spent",
+        "_running",
+        "_timer",
+        "_timers",
+    )
+
     def __init__(
         self, account: Account, clock: Clock, timers: Timers, on_spent: Callable[[], object]
     ) -> None:

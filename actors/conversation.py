@@ -82,6 +82,8 @@ class Conversation(Sequence[Message]):
     before it, and reading the whole history, need no store.
     """
 
+    __slots__ = ("_before", "_held", "_said", "_view", "assistant_count", "open", "tokens")
+
     def __init__(self) -> None:
         self._view = empty_view()
         self._before = Views()

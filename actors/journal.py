@@ -70,6 +70,27 @@ class Journal:
         on_stored: called with the entries of each row once it is durable.
     """
 
+    __slots__ = (
+        "_blobs",
+        "_checkpoint",
+        "_encoded",
+        "_entries",
+        "_facts",
+        "_flying",
+        "_next",
+        "_on_stored",
+        "_row_counter",
+        "_state",
+        "_status",
+        "_taken",
+        "_waiting",
+        "counter",
+        "epoch",
+        "fenced",
+        "next_n",
+        "seq",
+    )
+
     def __init__(
         self,
         state: SessionState,

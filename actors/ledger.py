@@ -99,7 +99,7 @@ class Ledger:
         self.effects: dict[CallId, Effect] = {}
         self.answers: dict[str, Answer] = {}
         self.again: dict[CallId, CallEntry] = {}
-        self.abandoned: set[str] = set()
+        self.abandoned: frozenset[str] = frozenset()
 
     @property
     def in_doubt(self) -> dict[CallId, CallEntry]:
@@ -163,7 +163,7 @@ class Ledger:
             self._took_effect(call, known, 0, entry.by)
             self.answers[known.digest] = Answer(call, entry.content, entry.blob, entry.value_type)
         elif entry.state == "denied":
-            self.abandoned.add(known.digest)
+            self.abandoned |= {known.digest}
 
     def allowed(self, entry: Allowed) -> None:
         """A person lets a call in doubt run again, perhaps with other arguments."""

@@ -21,6 +21,8 @@ class Meter:
     ``answer_max`` is how many tokens the answer may have by the budget; None: no limit is near.
     """
 
+    __slots__ = ("_account", "_metered", "answer_max", "output_max", "prices")
+
     def __init__(self, account: Account, model: object) -> None:
         self._account = account
         self.prices: Prices | None = getattr(model, "prices", None)

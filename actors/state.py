@@ -219,13 +219,13 @@ class SessionState:
         self.status: SessionStatus = "running"
         self.outcome: dict[str, Any] | None = None
         self.corrections: dict[str, tuple[int, int]] = {}
-        self.rejected: set[str] = set()
+        self.rejected: frozenset[str] = frozenset()  # shared while empty: a set takes 216 bytes
         self.closed: dict[str, CallId] = {}
         self.conclusions: dict[str, int] = {}
         self.concluding = False
         self.refusal: Refused | None = None
         self.finish = "stop"
-        self.notes: set[str] = set()
+        self.notes: frozenset[str] = frozenset()
         self.decided: dict[str, Decided] = {}
         self.trail = Trail()
         self.task_counter = 0
@@ -342,7 +342,7 @@ class SessionState:
 
     def _noted(self, entry: Noted) -> None:
         self._count(entry.n)
-        self.notes.add(entry.about)
+        self.notes |= {entry.about}
         if entry.about.startswith(CONCLUDE):
             self._concluded(entry.about.removeprefix(CONCLUDE))
         self.conversation.say(NoteMessage(entry.text), entry.n)
@@ -376,7 +376,7 @@ class SessionState:
         if self.status not in UNFINISHED:
             # It had ended, and a person has said to go on: a new trajectory. What was said in the
             # middle of one opens nothing that was refused in it.
-            self.rejected.clear()
+            self.rejected = frozenset()
             self.closed.clear()
             self.conclusions.clear()
         self.status, self.outcome = "running", None
@@ -557,7 +557,7 @@ class SessionState:
                 by_person = entry.error_class == DENIED and entry.by != POLICY
                 self.refusal = Refused(call, asked.name, asked.arguments, entry.content, by_person)
             self._concluded(entry.error_class)
-            self.rejected.add(entry.digest)
+            self.rejected |= {entry.digest}
             self.closed.update(dict.fromkeys(entry.closes, call))
 
     def _concluded(self, error_class: str) -> None:

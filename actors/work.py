@@ -167,6 +167,17 @@ class Work:
         on_stuck: told the name of a body that did not end within ``GRACE_S`` after being cancelled.
     """
 
+    __slots__ = (
+        "_bodies",
+        "_graces",
+        "_on_stuck",
+        "_scope",
+        "_standing",
+        "_timers",
+        "closed",
+        "cut",
+    )
+
     def __init__(self, timers: Timers, on_stuck: Callable[[str], None]) -> None:
         self._timers = timers
         self._on_stuck = on_stuck

@@ -79,6 +79,8 @@ class _Replaced(Struct):
 class Views:
     """The views that were replaced, the newest last."""
 
+    __slots__ = ("_replaced",)
+
     def __init__(self) -> None:
         self._replaced: list[_Replaced] = []
 

@@ -29,6 +29,8 @@ class StagedCall(Struct):
 class StagedCalls:
     """The staged calls of a session, folded. Changed by `apply` and `ended` alone."""
 
+    __slots__ = ("open", "rejected")
+
     def __init__(self) -> None:
         self.open: dict[CallId, StagedCall] = {}
         self.rejected = 0
