@@ -94,7 +94,8 @@ class TakingOver:
             account = self.open_account(
                 session_id, budget_from(limits), stored.head.facts, state.spent
             )
-            await self._count_children(session_id, account)
+            if done.has_children:
+                await self._count_children(session_id, account)
         session = Session(
             services,
             installed,

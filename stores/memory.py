@@ -77,6 +77,7 @@ class _Data(Struct):
     """What outlives a store object. Sessions are in order of creation."""
 
     sessions: dict[str, _Session] = field(default_factory=dict[str, _Session])
+    parents: set[str] = field(default_factory=set[str])  # what their sessions name as such
     owners: dict[str, int] = field(default_factory=dict[str, int])
     blobs: dict[str, bytes] = field(default_factory=dict[str, bytes])
     waiting: dict[tuple[str, str], Post] = field(
@@ -281,6 +282,8 @@ class MemoryStore:
         place = Place(epoch=1, seq=1, counter=0, status="running", owner=write.owner)
         session = _Session(place, [row], encode_facts(write.facts))
         self._data.sessions[write.session_id] = session
+        if write.facts.parent is not None:
+            self._data.parents.add(write.facts.parent)
         return Done(1, 1)
 
     def _change(
@@ -302,6 +305,7 @@ class MemoryStore:
                 lease = self._data.owners.get(place.owner or "")
                 _raise(refuse_claim(place, write, lease))
                 place.epoch, place.owner, place.status = place.epoch + 1, owner, "running"
+                return Done(place.epoch, place.seq, write.session_id in self._data.parents)
             case Pack():
                 _raise(refuse_pack(place, write))
             case Rewrite():

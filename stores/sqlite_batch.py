@@ -67,6 +67,8 @@ class Batch:
         self._log: list[object] = []  # the columns of all rows, one after another
         self._log_from = 0
         self._passing: set[str] = set()
+        self.examined: set[str] = set()
+        """Sessions whose last row was looked at in this transaction, before any write to them."""
         self.tally = Tally()
 
     # ------------------------------------------------------------ reading
@@ -111,6 +113,7 @@ class Batch:
                 place.extra, place.damaged = before.extra, before.damaged
             else:
                 self._examine(place)
+                self.examined.add(session_id)
             known.places[session_id] = place
 
     def _examine(self, place: SqlitePlace) -> None:

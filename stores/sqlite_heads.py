@@ -109,6 +109,12 @@ def read_heads(connection: sqlite3.Connection, query: HeadQuery) -> list[Head]:
     return list(islice((head for head in heads if matches(head, query)), query.limit))
 
 
+def has_children(connection: sqlite3.Connection, session_id: str) -> bool:
+    """Tell whether any session has this one for its parent."""
+    found = connection.execute("SELECT 1 FROM head WHERE parent = ? LIMIT 1", (session_id,))
+    return found.fetchone() is not None
+
+
 def _num(row: Sequence[Any]) -> int:
     num: int = row[1]
     return num

@@ -36,6 +36,7 @@ from .rules import (
     refuse_rewrite,
 )
 from .sqlite_batch import Batch, Known
+from .sqlite_heads import has_children
 from .sqlite_inbox import post, take
 from .sqlite_journal import examine
 from .sqlite_pack import pack, rewrite
@@ -241,7 +242,7 @@ def _insert_head(batch: Batch, session_id: str, facts: Facts) -> int:
 def _claim(batch: Batch, write: Claim) -> Written:
     place = batch.place(write.session_id)
     lease = read_lease(batch.connection, place.owner_num) if place.owner_num else None
-    if not batch.is_gathered(place):
+    if not batch.is_gathered(place) and write.session_id not in batch.examined:
         place.damaged = examine(batch.connection, place)
     refusal = refuse_claim(place, write, lease)
     if refusal is not None:
@@ -249,7 +250,7 @@ def _claim(batch: Batch, write: Claim) -> Written:
     place.owner, place.owner_num = write.owner, _owner(batch, write.owner)
     place.epoch, place.status = place.epoch + 1, "running"
     batch.dirty[write.session_id] = place
-    return Done(place.epoch, place.seq)
+    return Done(place.epoch, place.seq, has_children(batch.connection, write.session_id))
 
 
 def _owner(batch: Batch, name: str) -> int:

@@ -185,10 +185,14 @@ WARNINGS_MAX = 1000
 
 
 class Done(Struct, frozen=True, gc=False):
-    """A write is durable. ``epoch`` and ``seq`` are the session's after it (0 where it has none)."""
+    """A write is durable. ``epoch`` and ``seq`` are the session's after it (0 where it has none).
+
+    ``has_children``: False where a claim found that no session has this one for its parent.
+    """
 
     epoch: int = 0
     seq: int = 0
+    has_children: bool = True
 
 
 Written = Done | UkemiError

@@ -190,9 +190,22 @@ async def test_claim_is_refused_while_the_lease_lasts(store: Store) -> None:
     error = await refuse(store, claim("s-1", "owner-b", now_ms=9_999), SessionOwned)
     assert "s-1" in str(error) and "owner-a" in str(error) and "lasts another 0.0 s" in str(error)
     (done,) = await write(store, claim("s-1", "owner-b", now_ms=10_000))
-    assert done == Done(2, 1)
+    assert done == Done(2, 1, has_children=False)
     await refuse(store, append("s-1", 2, epoch=1), Fenced)
     await write(store, append("s-1", 2, epoch=2))
+
+
+async def test_claim_tells_whether_there_are_sessions_below(store: Store) -> None:
+    """Also of one that was stored by the same commit."""
+    await write(store, create("s-1"), create("s-2", facts=Facts(agent="x", parent="s-1")))
+    done = await write(
+        store,
+        claim("s-1", "owner-b"),
+        claim("s-2", "owner-b"),
+        create("s-3", facts=Facts(agent="x", parent="s-2")),
+        claim("s-2", "owner-b"),
+    )
+    assert [each.has_children for each in done] == [True, False, True, True]
 
 
 async def test_claim_of_a_dead_owners_session_needs_no_waiting(store: Store) -> None:

@@ -58,7 +58,7 @@ async def test_cw_01_one_owner_drives_and_the_other_reads(pair: tuple[Store, Sto
     await write(a, append("s-1", 3))
     assert [r.seq for r in (await b.load("s-1")).rows] == [1, 2, 3]
     (done,) = await write(b, claim("s-1", "b", now_ms=10_000))
-    assert done == Done(2, 3)
+    assert done == Done(2, 3, has_children=False)
     await write(b, append("s-1", 4, epoch=2))
     assert [r.seq for r in (await a.load("s-1")).rows] == [1, 2, 3, 4]
 
