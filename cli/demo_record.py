@@ -181,7 +181,7 @@ async def record_demo(out: Output, file: str, policy_file: str | None) -> ExitSt
 
 async def _recorded(policy: Policy) -> list[StoredSession]:
     """Run the sessions, and return them as they are stored; under virtual time."""
-    store = MemoryStore(f"demo record {time.monotonic_ns()}")
+    store = MemoryStore()
     agent = Agent("buyer", model=ScriptedModel(_script, delay_s=MODEL_S), tools=_Shop().tools())
     chance = random.Random(SEED)
     starts = sorted(chance.uniform(0.0, LASTS_S - 120.0) for _ in range(SESSIONS))

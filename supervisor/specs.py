@@ -75,7 +75,7 @@ RestartTable = Mapping[ErrorClass, RestartRule]
 Restart = RestartType | RestartTable
 
 
-class ChildSpec(Struct, frozen=True, kw_only=True, gc=False):
+class ChildSpec(Struct, frozen=True, kw_only=True):
     """A child that is an async function.
 
     Args:

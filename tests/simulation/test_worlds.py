@@ -3,6 +3,7 @@
 ``make simulate`` lives ten thousand of them. A seed that fails is replayed by the line it prints.
 """
 
+import gc
 import os
 import subprocess
 import sys
@@ -11,6 +12,8 @@ from pathlib import Path
 import pytest
 from worlds.draw import draw
 from worlds.lives import live_world
+from worlds.loop import WorldLoop
+from worlds.outside import Outside
 from worlds.running import smallest
 from worlds.show import decode, encode
 
@@ -53,6 +56,15 @@ def test_a_seed_gives_the_same_trace_in_another_process() -> None:
         for hashing in ("0", "7")
     }
     assert len(traces) == 1 and len(traces.pop().strip()) == 64
+
+
+def test_a_world_that_is_over_leaves_nothing_behind() -> None:
+    """Thousands are lived by one process."""
+    for seed in range(5):
+        live_world(draw(seed))
+    gc.collect()
+    left = [each for each in gc.get_objects() if type(each) in (Outside, WorldLoop)]
+    assert left == []
 
 
 def test_a_world_is_plain_data() -> None:

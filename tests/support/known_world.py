@@ -232,7 +232,7 @@ async def recorded(store: Store) -> list[Record]:
 async def _met_and_recorded(
     seed: int, sessions: int, policy: Policy, chance: int
 ) -> tuple[Truth, list[Record]]:
-    store = MemoryStore(f"known world {seed} {chance} {random.random()}")
+    store = MemoryStore()
     truth = await met(seed, sessions, policy, store, chance)
     return truth, await recorded(store)
 

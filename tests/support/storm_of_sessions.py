@@ -86,7 +86,7 @@ async def runtime_storm(
         return "goods"
 
     of = Agent("storm", model=ScriptedModel([call("fetch"), "done"]), tools=[fetch])
-    store = MemoryStore(f"storm-{seed}-{upstream}-{id(asked_at)}")
+    store = MemoryStore()
     chance = random.Random(seed)
     runtime = Runtime(store, agents=[of], policy=policy, clock=_Clock(), random_source=chance)
     async with runtime:

@@ -15,6 +15,10 @@ from contextvars import Context
 from random import Random
 from typing import Any, TypeVar
 
+from anyio._backends import _asyncio as anyio_backend
+
+from ukemi.supervisor import loops
+
 T = TypeVar("T")
 
 ROUNDS_MAX = 100_000
@@ -178,6 +182,7 @@ def bury(loop: WorldLoop) -> None:
             _close_all(loop)
             me._ready.clear()
             me._scheduled.clear()
+            _forget(loop)
     finally:
         asyncio.events._set_running_loop(None)
         sys.unraisablehook = hook
@@ -191,6 +196,19 @@ def _close_all(loop: WorldLoop) -> None:
         _close(loop, task)
     for generator in generators:
         _finish(generator.aclose())
+
+
+def _forget(loop: WorldLoop) -> None:
+    """Have nobody keep the tasks that were killed: they end nowhere, so that nobody lets go of them.
+
+    What anyio knows of a task leads back to the task, by its scope, so that its weak keys keep it.
+    """
+    states: Any = getattr(anyio_backend, "_task_states")  # noqa: B009
+    detached: set[asyncio.Task[None]] = getattr(loops, "_AsyncioLoop")._detached  # noqa: B009
+    for task in {*states, *detached}:
+        if task.get_loop() is loop:
+            states.pop(task, None)
+            detached.discard(task)
 
 
 def _close(loop: WorldLoop, task: asyncio.Task[Any]) -> None:
