@@ -38,6 +38,9 @@ SECONDS, ACTIVE_SECONDS, STEPS, MODEL_CALLS, TOOL_CALLS, TOKENS, COST_USD, RETRI
 
 NOTHING = Spent()
 
+_NONE: frozenset[str] = frozenset()
+"""One for all: most accounts never hold another, and an empty one takes 216 bytes."""
+
 Amounts = tuple[tuple[int, float], ...]
 """What to set aside, by place."""
 
@@ -175,7 +178,7 @@ class Account:
         self.own: list[float] = list(msgspec.structs.astuple(own or NOTHING))
         self.used = list(self.own)
         self.held = [0.0] * len(LIMITS)
-        self.soft_told: frozenset[str] = frozenset()  # an empty set of its own takes 216 bytes
+        self.soft_told = _NONE
 
     def reserve(self, **amounts: float) -> Reservation | Refusal:
         """Set amounts aside on the whole chain, or on none of it."""

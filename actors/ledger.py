@@ -89,6 +89,10 @@ class Answer(Struct, frozen=True):
     value_type: str | None = None
 
 
+_NONE: frozenset[str] = frozenset()
+"""One for all: most ledgers never hold another, and an empty one takes 216 bytes."""
+
+
 class Ledger:
     """The entries of one session; changed by the fold alone."""
 
@@ -99,7 +103,7 @@ class Ledger:
         self.effects: dict[CallId, Effect] = {}
         self.answers: dict[str, Answer] = {}
         self.again: dict[CallId, CallEntry] = {}
-        self.abandoned: frozenset[str] = frozenset()
+        self.abandoned = _NONE
 
     @property
     def in_doubt(self) -> dict[CallId, CallEntry]:

@@ -19,6 +19,9 @@ from .text import exact
 Handles = Callable[[str, Session | None], SessionHandle]
 """Returns the handle on a session, by its id and what is in memory of it."""
 
+_DEFAULT = Budget()
+"""What a session is given that is given none."""
+
 
 class Starting:
     """Begins sessions, and finds the sub-sessions that were begun before."""
@@ -55,7 +58,7 @@ class Starting:
             working_directory=folder,
         )
         session = await self._sessions.start(
-            name, agent, task, budget or Budget(), facts, on_failure, snapshots=snapshots
+            name, agent, task, budget or _DEFAULT, facts, on_failure, snapshots=snapshots
         )
         return self._handle(name, session)
 
