@@ -30,19 +30,20 @@ Mutant = Callable[[Any, Applied], Any]
 def _intent_after_effect(real: Any, applied: Applied) -> Any:
     intend = attempting.Attempting.intend
 
-    async def run(self: Any, call: Any, attempt: int, now: Any) -> object:
+    async def run(self: Any, call: Any, tries: Any, now: Any, ticket: Any) -> object:
         try:
-            return await real(self, call, attempt, now)
+            return await real(self, call, tries, now, ticket)
         finally:
-            applied.hits += 1
-            await intend(self, call, self.late)
+            if call.tool.marks.effect == "write":
+                applied.hits += 1
+                await intend(self._attempting, call, tries)
 
     return run
 
 
 def _no_intent_yet(real: Any, applied: Applied) -> Any:
     async def intend(self: Any, call: Any, tries: Any) -> None:
-        self.late = tries
+        pass
 
     return intend
 
@@ -94,11 +95,11 @@ def _decisions_are_not_stored(real: Any, applied: Applied) -> Any:
 
 
 def _each_attempt_has_a_key(real: Any, applied: Applied) -> Any:
-    async def run(self: Any, call: Any, attempt: int, now: Any) -> object:
-        if call.key is not None and attempt > 1:
+    async def run(self: Any, call: Any, tries: Any, now: Any, ticket: Any) -> object:
+        if call.key is not None and tries.attempt > 1:
             applied.hits += 1
-            call = replace(call, key=f"{call.key}-{attempt}")
-        return await real(self, call, attempt, now)
+            call = now._call = replace(call, key=f"{call.key}-{tries.attempt}")
+        return await real(self, call, tries, now, ticket)
 
     return run
 
@@ -128,7 +129,7 @@ def _secrets_are_shown(real: Any, applied: Applied) -> Any:
 
 MUTANTS: dict[str, tuple[tuple[object, str, Mutant], ...]] = {
     "intent_after_effect": (
-        (attempting.Attempting, "run", _intent_after_effect),
+        (executing.Executing, "_run", _intent_after_effect),
         (attempting.Attempting, "intend", _no_intent_yet),
     ),
     "acknowledged_before_commit": (
@@ -139,7 +140,7 @@ MUTANTS: dict[str, tuple[tuple[object, str, Mutant], ...]] = {
     "decisions_are_not_stored": (
         (checkpoint.CheckpointActor, "commit", _decisions_are_not_stored),
     ),
-    "each_attempt_has_a_key": ((attempting.Attempting, "run", _each_attempt_has_a_key),),
+    "each_attempt_has_a_key": ((executing.Executing, "_run", _each_attempt_has_a_key),),
     "no_budget": ((attempting.Attempting, "book", _no_budget),),
     "compensated_again": ((compensating.Compensating, "_may_repeat", _compensated_again),),
     "secrets_are_shown": ((secrets.Mask, "__call__", _secrets_are_shown),),
