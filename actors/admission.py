@@ -5,8 +5,7 @@ A session waits as what it is in memory, without a task, and its row says that i
 as its caller does: nothing of it is stored yet.
 """
 
-from collections.abc import AsyncGenerator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Callable
 
 from msgspec import Struct
 
@@ -41,6 +40,31 @@ class SessionsHealth(Struct, frozen=True, kw_only=True):
     parked: int
     woken: int
     ended: int
+
+
+class Start:
+    """A block in which one more session may be stored and taken into memory; entering it waits.
+
+    Raises:
+        UkemiError: on entering: the runtime was left before that.
+    """
+
+    __slots__ = ("_admission", "_tenant", "_turn")
+
+    def __init__(self, admission: "Admission", tenant: str) -> None:
+        self._admission = admission
+        self._tenant = tenant
+        self._turn = Latch()
+
+    async def __aenter__(self) -> None:
+        try:
+            await self._admission.begin_start(self._turn, self._tenant)
+        except BaseException:
+            self._admission.end_start(self._turn)
+            raise
+
+    async def __aexit__(self, *error: object) -> None:
+        self._admission.end_start(self._turn)
 
 
 class Admission:
@@ -87,6 +111,9 @@ class Admission:
 
     def ask(self, session_id: str, tenant: str) -> list[str]:
         """Want a place for a session; return all that have one from now on."""
+        self._obey()
+        if self._places.take_free(session_id, tenant):
+            return [session_id]
         self._places.join(session_id, tenant, self._clock.now())
         return self.serve()
 
@@ -96,46 +123,55 @@ class Admission:
 
     def serve(self) -> list[str]:
         """Give away what is free; after a change of the policy, by its numbers."""
+        self._obey()
+        served = self._places.serve()
+        self._let_start()
+        if self._on_room is not None:
+            self._tell_room(self._on_room)
+        return served
+
+    def _obey(self) -> None:
+        """Take up the numbers of a policy that is new."""
         policy = self._policies.current
         if policy is not self._seen:
             self._seen = policy
             own = {each: tenant_policy(policy, each).sessions_max for each in policy.tenant}
             self._places.limit(policy.admission.sessions_max, policy.tenancy.sessions_max, own)
-        served = self._places.serve()
-        self._let_start()
-        self._tell_room()
-        return served
 
     # ------------------------------------------------------------ starts
 
-    @asynccontextmanager
-    async def starting(self, tenant: str) -> AsyncGenerator[None]:
-        """Wait until one more session may be stored and taken into memory.
+    async def begin_start(self, turn: Latch, tenant: str) -> None:
+        """Wait until one more session may be stored and taken into memory; `end_start` in any case.
 
         Raises:
             UkemiError: the runtime was left before that.
         """
         if self._closed is not None:
             raise self._closed
-        turn = Latch()
+        self._limit_starts()
+        if self._starts.take_free(turn, tenant):
+            return
         self._starts.join(turn, tenant, self._clock.now())
-        try:
-            self._let_start()
-            if not self._starts.holds(turn):
-                await turn.wait()
-            if self._closed is not None:
-                raise self._closed
-            yield
-        finally:
-            self._starts.leave(turn)
-            self._let_start()
+        self._let_start()
+        if not self._starts.holds(turn):
+            await turn.wait()
+        if self._closed is not None:
+            raise self._closed
+
+    def end_start(self, turn: Latch) -> None:
+        """The session is in memory, or was not stored: the next may."""
+        self._starts.leave(turn)
+        self._let_start()
 
     def _let_start(self) -> None:
-        if self._starts.waiting or self._starts.held:
-            waiting_max = self._policies.current.admission.waiting_max
-            self._starts.limit(max(0, waiting_max - self._places.waiting))
+        if self._starts.waiting:
+            self._limit_starts()
             for turn in self._starts.serve():
                 turn.set()
+
+    def _limit_starts(self) -> None:
+        waiting_max = self._policies.current.admission.waiting_max
+        self._starts.limit(max(0, waiting_max - self._places.waiting))
 
     def close(self, error: UkemiError) -> None:
         """Let nobody start any more; tell those who wait to."""
@@ -150,9 +186,8 @@ class Admission:
         """Call back once half of those who may wait here would find room."""
         self._on_room = callback
 
-    def _tell_room(self) -> None:
-        callback = self._on_room
+    def _tell_room(self, callback: Callable[[], None]) -> None:
         half = self._policies.current.admission.waiting_max / 2
-        if callback is not None and self.room() >= half:
+        if self.room() >= half:
             self._on_room = None
             callback()

@@ -108,6 +108,20 @@ class FairLine(Generic[T]):
             self._take_turn(tenant)
         line[item] = since
 
+    def take_free(self, item: T, tenant: str) -> bool:
+        """Take a place that is free and that nobody waits for; tell whether this one has it.
+
+        What `join` and `serve` would come to, where there is no line to stand in.
+        """
+        if self._waits or item in self._places:
+            return False
+        if self._places_max is not None and len(self._places) >= self._places_max:
+            return False
+        if self._is_full(tenant):
+            return False
+        self._hold(item, tenant)
+        return True
+
     def take(self, item: T, tenant: str) -> None:
         """Take a place at once, whether or not there is one; whoever comes after waits longer."""
         if item in self._places:
@@ -157,13 +171,15 @@ class FairLine(Generic[T]):
 
     def _move(self, tenant: str, by: int) -> None:
         """Count a place taken or given up; the tenant's turn is the last of its new equals."""
-        self._lose_turn(tenant)
+        waits = tenant in self._lines
+        if waits:
+            self._lose_turn(tenant)
         held = self._held.get(tenant, 0) + by
         if held:
             self._held[tenant] = held
         else:
-            self._held.pop(tenant, None)
-        if tenant in self._lines:
+            del self._held[tenant]
+        if waits:
             self._take_turn(tenant)
 
     def _drop(self, item: T) -> bool:
@@ -178,10 +194,14 @@ class FairLine(Generic[T]):
             self._lose_turn(tenant)
         return True
 
-    def _take_turn(self, tenant: str) -> None:
-        held = self._held.get(tenant, 0)
+    def _is_full(self, tenant: str) -> bool:
+        """Whether a tenant holds as many places as it may."""
         most = self._own_max.get(tenant, self._each_max)
-        if most is None or held < most:
+        return most is not None and self._held.get(tenant, 0) >= most
+
+    def _take_turn(self, tenant: str) -> None:
+        if not self._is_full(tenant):
+            held = self._held.get(tenant, 0)
             self._turns.setdefault(held, OrderedDict())[tenant] = None
 
     def _lose_turn(self, tenant: str) -> None:

@@ -123,7 +123,7 @@ class Life:
         if isinstance(outcome, WaitUntil | AwaitDecision):
             await park(session, outcome.due_at_ms)
             return
-        outcome = await self._unwinder.before_end(outcome)
+        outcome = await self.unwind(outcome)
         await session.end(outcome).wait()
         session.announce(outcome)
 
@@ -133,6 +133,8 @@ class Life:
 
     async def unwind(self, outcome: Outcome) -> Outcome:
         """Undo what is to be undone before the session ends so; see `Unwinder.before_end`."""
+        if not self._session.undoes_before(outcome):
+            return outcome
         return await self._unwinder.before_end(outcome)
 
     def _arm_deadline(self) -> None:

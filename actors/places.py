@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextlib import AbstractAsyncContextManager, nullcontext
 
 from ..stores.base import Facts
-from .admission import Admission
+from .admission import Admission, Start
 from .agent import InstalledAgent
 from .session import Session
 from .work import Cut
@@ -58,7 +58,7 @@ class Places:
 
     def starting(
         self, installed: InstalledAgent, facts: Facts
-    ) -> AbstractAsyncContextManager[None]:
+    ) -> AbstractAsyncContextManager[None] | Start:
         """Return a block in which one more session may be stored and taken into memory.
 
         Raises:
@@ -66,7 +66,7 @@ class Places:
         """
         if installed.is_guard or facts.parent in self._active:
             return nullcontext()
-        return self.admission.starting(facts.tenant or "")
+        return Start(self.admission, facts.tenant or "")
 
     async def wake(self, session: Session) -> None:
         """Have a session go on: at once, or when there is a place for it."""
@@ -77,7 +77,7 @@ class Places:
             await self._begin(session)
         else:
             served = self.admission.ask(session.id, session.facts.tenant or "")
-            self._go_on(each for each in served if each != session.id)
+            self._go_on([each for each in served if each != session.id])
             if session.id in served:
                 await self._begin(session)
                 self._release_children(session.id)

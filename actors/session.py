@@ -294,6 +294,13 @@ class Session:
 
     # ------------------------------------------------------------ the end
 
+    def undoes_before(self, outcome: Outcome) -> bool:
+        """Whether its effects have their part in an end like this: they stay where it completed."""
+        state = self.state
+        if state.unwound.running is not None:
+            return True
+        return not isinstance(outcome, Completed) and bool(state.effects)
+
     def end(self, outcome: Outcome) -> Acknowledgement:
         """Store the outcome; when that is acknowledged, `announce` it."""
         spent = self.spent()

@@ -7,7 +7,7 @@ import anyio
 import msgspec
 from msgspec import Struct
 
-from ..stores.base import Create, Facts
+from ..stores.base import Create, Facts, StoreFailed
 from ..stores.records import (
     Answered,
     JournalEntry,
@@ -191,8 +191,11 @@ class Sessions:
             facts=facts,
             body=encode_row(entries),
         )
-        with self.taking.stray_if_cut_off(session_id):
+        try:
             done = await services.checkpoint.commit(create)
+        except (StoreFailed, anyio.get_cancelled_exc_class()):
+            self.taking.strays.add(session_id)  # it may be stored all the same
+            raise
         account = self.taking.open_account(session_id, budget, facts)
         state = fold(session_id, entries)
         return Session(services, installed, state, account, facts, epoch=done.epoch, seq=done.seq)

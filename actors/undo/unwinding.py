@@ -19,7 +19,6 @@ from ..handover.file_changes import file_changes
 from ..handover.wording import clipped
 from ..ledger import CallId
 from ..outcome import (
-    Completed,
     EffectEnd,
     FileChange,
     HandedOver,
@@ -54,7 +53,8 @@ class Unwinder:
         self._compensating = Compensating(session, work)
 
     async def before_end(self, outcome: Outcome) -> Outcome:
-        """Undo what is to be undone before a session ends so; return the outcome with that told.
+        """Undo what is to be undone before a session ends so (`Session.undoes_before` says whether
+        anything is); return the outcome with that told.
 
         Where an unwinding is under way already, the session ends as was decided when that began.
 
@@ -63,8 +63,6 @@ class Unwinder:
         """
         session = self._session
         running, frozen = session.state.unwound.running, session.state.unwound.frozen
-        if running is None and (isinstance(outcome, Completed) or not session.state.effects):
-            return outcome
         session.ending = True
         session.stop_clock()  # the budget is the agent's, and this is not its work
         if running is not None:

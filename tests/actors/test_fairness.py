@@ -173,6 +173,23 @@ def test_no_place_is_free_while_somebody_may_have_it_and_none_is_given_over_the_
 
 
 @settings(max_examples=150, deadline=None)
+@given(OPS, st.integers(1, 6), st.sampled_from([None, 1, 3]))
+def test_a_place_taken_at_once_is_the_one_that_the_line_would_have_given(
+    ops: list[tuple[str, int]], places: int, own: int | None
+) -> None:
+    line, other = FairLine[str](places, own), FairLine[str](places, own)
+    steps = played(ops, other, own)
+    for kind, number in ops:
+        name = f"{TENANTS[number % 4]}{number}"
+        if kind == "join" and line.take_free(name, name[0]):
+            served = [name]
+        else:
+            (served,) = played([(kind, number)], line, own)
+        assert served == next(steps)
+        assert (line.held_of(), line.waiting_of()) == (other.held_of(), other.waiting_of())
+
+
+@settings(max_examples=150, deadline=None)
 @given(OPS, st.integers(1, 6))
 def test_within_a_tenant_the_order_of_arrival_is_kept(
     ops: list[tuple[str, int]], places: int
