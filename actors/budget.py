@@ -25,7 +25,7 @@ LIMITS = (
     "retries",
     "corrections",
 )
-"""Names of the limits, in the order of the fields of `Spent`."""
+"""Names of the limits, in the order of the fields of `Spent` and of `Budget`."""
 
 MEASURES = frozenset({"seconds", "active_seconds", "cost_usd"})
 """Limits that are measured; all others are counted."""
@@ -90,7 +90,7 @@ class Budget(Struct, frozen=True, kw_only=True):
 
     def limits(self) -> dict[str, float]:
         """Return the limits that are set, by name."""
-        values = ((name, getattr(self, name)) for name in LIMITS)
+        values = zip(LIMITS, msgspec.structs.astuple(self), strict=True)
         return {name: value for name, value in values if value is not None}
 
 
@@ -168,12 +168,12 @@ class Account:
         self.caps, self.capped = _caps_of(budget)
         # Groups and tenants add up the seconds below them; a parent session's clock runs by itself.
         self.sums_time = name.startswith(("group ", "tenant "))
-        self.chain: tuple[Account, ...] = (
-            self,
-            *unique(above for parent in parents for above in parent.chain),
-        )
+        self.chain: tuple[Account, ...] = (self,)
+        self.is_capped = bool(self.capped)
+        if parents:
+            self.chain += tuple(unique(above for parent in parents for above in parent.chain))
+            self.is_capped = any(account.capped for account in self.chain)
         self._alone = len(self.chain) == 1
-        self.is_capped = any(account.capped for account in self.chain)
         # Counted things are whole numbers, as their records have them.
         self.own: list[float] = list(msgspec.structs.astuple(own or NOTHING))
         self.used = list(self.own)
@@ -269,6 +269,8 @@ class Account:
     def limits(self, limit: str) -> bool:
         """Whether anything in the chain has this limit."""
         index = INDEX[limit]
+        if self._alone:
+            return self.caps[index] is not None
         return any(account.caps[index] is not None for account in self.chain)
 
     def tightest(self, limit: str) -> Refusal:
