@@ -8,6 +8,7 @@ paths and everything else stay readable.
 import re
 
 from ..supervisor.danger.sensitive import TOKENS
+from ..supervisor.patterns import lazy_pattern
 
 HIDDEN = "***"
 
@@ -17,17 +18,17 @@ _NAME = (
 )
 _RULES = (
     # user:password@host
-    (re.compile(r"(?<=://)([^\s/:@]{1,200}):[^\s/@]{1,500}(?=@)"), rf"\1:{HIDDEN}"),
+    (lazy_pattern(r"(?<=://)([^\s/:@]{1,200}):[^\s/@]{1,500}(?=@)"), rf"\1:{HIDDEN}"),
     # Authorization: Bearer xyz, and the scheme alone
     (
-        re.compile(
+        lazy_pattern(
             r"((?:proxy-)?authorization[\"']?\s{0,3}[:=]\s{0,3}[\"']?)(?!bearer|basic)[^\s\"',;}]{4,4000}",
             re.IGNORECASE,
         ),
         rf"\1{HIDDEN}",
     ),
     (
-        re.compile(
+        lazy_pattern(
             r"\b(bearer|basic)\s{1,3}(?=[a-z._~+/-]{0,200}[\d=])[a-z0-9._~+/=-]{6,4000}",
             re.IGNORECASE,
         ),
@@ -35,29 +36,29 @@ _RULES = (
     ),
     # ?key=xyz, token: xyz, "api_key": "xyz"
     (
-        re.compile(
+        lazy_pattern(
             rf"(?<![a-z0-9])({_NAME})([\"']?\s{{0,3}}=\s{{0,3}}[\"']?)[^\s&\"',;)}}\]]{{4,4000}}",
             re.IGNORECASE,
         ),
         rf"\1\2{HIDDEN}",
     ),
     (
-        re.compile(
+        lazy_pattern(
             rf"([\"'])({_NAME})(\1\s{{0,3}}:\s{{0,3}})([\"'])[^\"']{{4,4000}}\4", re.IGNORECASE
         ),
         rf"\1\2\3\4{HIDDEN}\4",
     ),
     (
-        re.compile(
+        lazy_pattern(
             r"(?<![a-z0-9])((?:x-)?(?:api[_-]?key|auth[_-]?token|access[_-]?token)\s{0,3}:\s{0,3})[^\s\"',;]{6,4000}",
             re.IGNORECASE,
         ),
         rf"\1{HIDDEN}",
     ),
-    (re.compile(TOKENS), HIDDEN),
+    (lazy_pattern(TOKENS), HIDDEN),
 )
 # Each rule needs one of these somewhere; most texts have none and are not searched at all.
-_SIGNS = re.compile(
+_SIGNS = lazy_pattern(
     r"://[^\s/]*@|authoriz|bearer|basic|key|secret|token|pass|pwd|sig|credential|session|auth|sk[-_]|pk[-_]|rk[-_]"
     r"|gh[pousr]_|xox|AKIA|ASIA|AIza|eyJ",
     re.IGNORECASE,

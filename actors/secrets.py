@@ -1,7 +1,6 @@
 """Secrets: known values, hidden wherever they come back."""
 
 import base64
-import html
 import json
 import re
 from collections.abc import Iterable
@@ -52,6 +51,8 @@ def _spellings(value: str) -> set[str]:
 
 
 def _forms(value: str) -> set[str]:
+    import html  # its table of names is large, and most programs give no secrets
+
     raw = value.encode("utf-8", "surrogatepass")
     quoted = [quote(raw), quote(raw, safe=""), quote_plus(raw), quote_plus(raw, safe="/")]
     escaped = [json.dumps(value)[1:-1], json.dumps(value, ensure_ascii=False)[1:-1]]

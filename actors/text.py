@@ -11,16 +11,18 @@ from typing import Literal
 
 from msgspec import Struct
 
+from ..supervisor.patterns import lazy_pattern
+
 Unit = Literal["bytes", "chars"]
 
 # Sequences longer than this are not characters anybody wrote; looking for their start would cost.
 SEQUENCE_MAX = 256
 
 # Control characters but tab, line feed and carriage return; line separators; lone surrogates.
-_HOSTILE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
+_HOSTILE = lazy_pattern("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 _HOSTILE_ASCII = bytes([*range(9), 11, 12, *range(14, 32), 127])
 _SHORT = 100  # up to here a look at each character is the quickest
-_PAIR = re.compile("[\ud800-\udbff][\udc00-\udfff]")
+_PAIR = lazy_pattern("[\ud800-\udbff][\udc00-\udfff]")
 _HANGUL_FOLLOWERS = {
     "L": ("L", "V", "LV", "LVT"),
     "V": ("V", "T"),

@@ -1,15 +1,15 @@
 """From what a user writes to a store."""
 
-import re
 from pathlib import Path
 
 from ..supervisor.errors import UsageError
+from ..supervisor.patterns import lazy_pattern
 from .base import Store
 from .memory import MemoryStore
 from .sqlite import Durability, SqliteStore
 
 # One letter and a colon may be a drive.
-_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):")
+_SCHEME = lazy_pattern(r"([A-Za-z][A-Za-z0-9+.-]+):")
 
 
 def open_store(where: str | Path | Store, durability: Durability = "full") -> Store:

@@ -8,6 +8,8 @@ import re
 
 from msgspec import Struct
 
+from .patterns import lazy_pattern
+
 NUMBER_MIN = 256
 """Smaller numbers are a status, a position, a count of messages."""
 
@@ -15,19 +17,19 @@ TEXT_MAX = 10_000
 """Characters that are looked at; a refusal says it at its beginning."""
 
 _NUMBER = r"(\d{1,3}(?:,\d{3}){1,4}|\d{1,12})(?!\d)"
-_SUM = re.compile(rf"{_NUMBER}\s*\+\s*{_NUMBER}\s*(?:tokens?\s*)?>\s*{_NUMBER}")
-_COMPARED = re.compile(rf"{_NUMBER}\s*(?:tokens?\s*)?>\s*{_NUMBER}")
-_PARTS = re.compile(
+_SUM = lazy_pattern(rf"{_NUMBER}\s*\+\s*{_NUMBER}\s*(?:tokens?\s*)?>\s*{_NUMBER}")
+_COMPARED = lazy_pattern(rf"{_NUMBER}\s*(?:tokens?\s*)?>\s*{_NUMBER}")
+_PARTS = lazy_pattern(
     rf"{_NUMBER} in (?:the|your) (?:messages|prompt)[;,] {_NUMBER} (?:in|for) the completion"
 )
 _BOUND_WORDS = (
     r"max(?:imum)?\b|max_\w+|limit(?:ed)?\b|at most|up to|allowed|less than|not exceed|<=|context size"
     r"|最大|上限|不超过|不能超过|限制"
 )
-_BOUND_BEFORE = re.compile(rf"(?:{_BOUND_WORDS})[^\d]{{0,40}}?{_NUMBER}", re.IGNORECASE)
-_BOUND_BEHIND = re.compile(rf"{_NUMBER}[^\d.;]{{0,12}}(?:{_BOUND_WORDS})", re.IGNORECASE)
-_RANGE = re.compile(rf"\[\s*[01]\s*,\s*{_NUMBER}\s*\]")
-_ANY = re.compile(rf"(?<![\w.]){_NUMBER}(?![\w.]*\d)")
+_BOUND_BEFORE = lazy_pattern(rf"(?:{_BOUND_WORDS})[^\d]{{0,40}}?{_NUMBER}", re.IGNORECASE)
+_BOUND_BEHIND = lazy_pattern(rf"{_NUMBER}[^\d.;]{{0,12}}(?:{_BOUND_WORDS})", re.IGNORECASE)
+_RANGE = lazy_pattern(rf"\[\s*[01]\s*,\s*{_NUMBER}\s*\]")
+_ANY = lazy_pattern(rf"(?<![\w.]){_NUMBER}(?![\w.]*\d)")
 
 
 class Overflow(Struct, frozen=True):

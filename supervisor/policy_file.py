@@ -1,7 +1,6 @@
 """A policy as a document: read from TOML, with errors that name file, key and value; and printed."""
 
 import json
-import re
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from difflib import get_close_matches
@@ -13,6 +12,7 @@ from msgspec import Struct
 
 from .danger.policy import DangerRule
 from .errors import UsageError
+from .patterns import lazy_pattern
 from .policy import OWN_SECTIONS, TENANT_SECTIONS, UPSTREAM_SECTIONS, Policy
 from .policy_choices import explain_choice
 
@@ -195,7 +195,7 @@ def _explained(message: str, document: Mapping[str, Any]) -> str:
     return f"[{'.'.join(sections)}] {last} = {_written(found)}: {said}"
 
 
-_STEP = re.compile(r"\[[^\]]*\]|[^.\[\]]+")
+_STEP = lazy_pattern(r"\[[^\]]*\]|[^.\[\]]+")
 
 
 def _step(value: Any, step: str) -> Any:

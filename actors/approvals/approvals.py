@@ -8,7 +8,6 @@ that very call, so it allows all attempts of the call and nothing else: an equal
 asks anew. A call has its request here until it has its result; the journal has all of them.
 """
 
-import re
 from collections.abc import Iterable
 from typing import Literal
 
@@ -18,6 +17,7 @@ from msgspec import Struct
 from ...stores.base import OpenRequest
 from ...stores.records import JournalEntry, Judged, Requested, Resulted, ToolCall
 from ...supervisor.errors import UkemiError, UsageError
+from ...supervisor.patterns import lazy_pattern
 from ..ledger import CallId
 
 ApprovalState = Literal["open", "approved", "used", "denied", "expired"]
@@ -26,7 +26,7 @@ ApprovalState = Literal["open", "approved", "used", "denied", "expired"]
 APPROVAL = "approval "
 """Begins what a decision is about that answers a request."""
 
-_REQUEST = re.compile(r"(?P<session>.+):(?P<n>\d+)\.(?P<index>\d+)(?:\.(?P<number>\d+))?")
+_REQUEST = lazy_pattern(r"(?P<session>.+):(?P<n>\d+)\.(?P<index>\d+)(?:\.(?P<number>\d+))?")
 
 
 class RequestClosed(UkemiError):

@@ -3,14 +3,14 @@
 Texts come from models, tools and other sides: they are cleaned, and cannot end a block or begin one.
 """
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
 
+from ...supervisor.patterns import lazy_pattern
 from ..outcome import Dossier, HandedOver, Option
 from ..text import clean
 
-_SPECIAL = re.compile(r"([\\`*_{}\[\]<>|#])")
-_FENCE = re.compile(r"`{3,}")
+_SPECIAL = lazy_pattern(r"([\\`*_{}\[\]<>|#])")
+_FENCE = lazy_pattern(r"`{3,}")
 
 
 def markdown_of(

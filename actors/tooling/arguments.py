@@ -6,7 +6,6 @@ refused in a sentence the model can act on; nothing is guessed.
 
 import hashlib
 import json
-import re
 import unicodedata
 from collections.abc import Callable, Mapping
 from decimal import Decimal
@@ -16,6 +15,7 @@ from typing import Any, NoReturn, TypeGuard
 import msgspec
 
 from ...supervisor.errors import InvalidArgument
+from ...supervisor.patterns import lazy_pattern
 from ..text import shorten
 
 BYTES_MAX = 4 * 1024 * 1024
@@ -32,7 +32,7 @@ arguments. The first form had no mark, and left defaults out.
 
 NO_DEFAULTS: Mapping[str, Any] = MappingProxyType({})
 
-_SURROGATE = re.compile("[\ud800-\udfff]")
+_SURROGATE = lazy_pattern("[\ud800-\udfff]")
 
 
 def is_object(value: object) -> TypeGuard[dict[str, Any]]:

@@ -22,6 +22,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, cast
 
+from ..patterns import lazy_pattern
 from .hosts import host_of
 from .paths import NO_WORKSPACE, PathGlobs, glob_pattern, place_of
 
@@ -29,7 +30,7 @@ Value = str | int | float | bool
 Test = Callable[[object, str], bool | None]
 """Whether an argument fulfils a condition, given the workspace; None if that cannot be told."""
 
-_WORDS = re.compile(r"(>=|<=|!=|!~|>|<|=|~|path(?= )|host(?= ))\s*(.*)", re.DOTALL)
+_WORDS = lazy_pattern(r"(>=|<=|!=|!~|>|<|=|~|path(?= )|host(?= ))\s*(.*)", re.DOTALL)
 _ORDERS: dict[str, Callable[[float, float], bool]] = {
     ">": lambda left, right: left > right,
     ">=": lambda left, right: left >= right,

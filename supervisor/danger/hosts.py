@@ -4,7 +4,6 @@ No name is resolved: a public name may still lead to a private machine.
 """
 
 import ipaddress
-import re
 import socket
 from collections.abc import Iterable
 from enum import Enum
@@ -12,6 +11,8 @@ from fnmatch import fnmatchcase
 from urllib.parse import unquote, urlsplit
 
 from msgspec import Struct
+
+from ..patterns import lazy_pattern
 
 # Answer anybody on the machine with the credentials of the machine: AWS, ECS, GCP, Azure, Alibaba,
 # Oracle.
@@ -29,8 +30,8 @@ _PRIVATE = tuple(
         *("fc00::/7", "fe80::/10"),
     )
 )
-_URL = re.compile(r"\b[a-zA-Z][a-zA-Z0-9+.-]{0,20}://(?:\[[^\s\]]*\])?[^\s\"'<>`|;)}\]]*")
-_NUMERIC = re.compile(r"(?:0[xX][0-9a-fA-F]+|\d+)(?:\.(?:0[xX][0-9a-fA-F]+|\d+)){0,3}")
+_URL = lazy_pattern(r"\b[a-zA-Z][a-zA-Z0-9+.-]{0,20}://(?:\[[^\s\]]*\])?[^\s\"'<>`|;)}\]]*")
+_NUMERIC = lazy_pattern(r"(?:0[xX][0-9a-fA-F]+|\d+)(?:\.(?:0[xX][0-9a-fA-F]+|\d+)){0,3}")
 
 
 class Reach(Enum):

@@ -12,13 +12,15 @@ from functools import lru_cache
 
 from msgspec import Struct
 
+from ..patterns import lazy_pattern
+
 UNKNOWN = "\0"
 """Stands in a text for a part that is known only when the command runs."""
 HOME = "~"
 NO_WORKSPACE = "/workspace"
 """Stands for the workspace of a session that has none, so that relative paths are inside of it."""
 _SCRATCH = ("/tmp", "/var/tmp", "/dev/shm")
-_STREAMS = re.compile(r"/dev/(?:null|zero|full|stdin|stdout|stderr|tty|fd/\d+)")
+_STREAMS = lazy_pattern(r"/dev/(?:null|zero|full|stdin|stdout|stderr|tty|fd/\d+)")
 
 
 class Where(Enum):
@@ -159,4 +161,6 @@ def glob_pattern(glob: str) -> "re.Pattern[str]":
             plain = {"*": ".*" if glob.startswith("**", at) else "[^/]*", "?": "[^/]"}
             found.append(plain.get(glob[at], re.escape(glob[at])))
             at += 2 if glob.startswith("**", at) else 1
-    return re.compile("".join(found), re.DOTALL)
+    # Only the characters in brackets are the user's own regular expression, and may be none.
+    make = re.compile if "[" in glob else lazy_pattern
+    return make("".join(found), re.DOTALL)

@@ -3,6 +3,8 @@
 import re
 from collections.abc import Iterator
 
+from ..patterns import lazy_pattern
+
 TEXT_MAX = 200_000
 TOKENS = (
     r"\b(?:sk|pk|rk)[-_](?:[a-z]{2,8}[-_]){0,3}[A-Za-z0-9_-]{16,400}|\bgh[pousr]_[A-Za-z0-9]{20,400}"
@@ -17,32 +19,32 @@ _MORE_TOKENS = (
     r"|\bshp(?:at|ss|ca)_[a-fA-F0-9]{32}|\bwhsec_[A-Za-z0-9+/=]{20,}|\bAGE-SECRET-KEY-1[A-Z0-9]{40,}"
 )
 _SHAPES = (
-    ("a private key", re.compile(r"-----BEGIN (?:[A-Z0-9]+ )*PRIVATE KEY(?: BLOCK)?-----")),
-    ("an access key", re.compile(f"{TOKENS}|{_MORE_TOKENS}")),
-    ("a password in an address", re.compile(r"://[^\s/:@]{0,200}:[^\s/@*]{1,500}@")),
+    ("a private key", lazy_pattern(r"-----BEGIN (?:[A-Z0-9]+ )*PRIVATE KEY(?: BLOCK)?-----")),
+    ("an access key", lazy_pattern(f"{TOKENS}|{_MORE_TOKENS}")),
+    ("a password in an address", lazy_pattern(r"://[^\s/:@]{0,200}:[^\s/@*]{1,500}@")),
     (
         "a token in a header",
-        re.compile(
+        lazy_pattern(
             r"\bauthorization[\"']?\s{0,3}[:=]\s{0,3}[\"']?(?:bearer|basic|token)\s{1,3}[A-Za-z0-9._~+/=-]{6,}",
             re.IGNORECASE,
         ),
     ),
     (
         "a password or key by its name",
-        re.compile(
+        lazy_pattern(
             r"(?<![a-z0-9])(?:[a-z0-9_-]{0,40}(?:api[_-]?key|access[_-]?key|secret|passw(?:or)?d|passphrase|private[_-]?key"
             r"|auth[_-]?token|access[_-]?token|client[_-]?secret))[\"']?\s{0,3}[=:]\s{0,3}[\"']?[^\s&\"',;)}\]$<{*]{6,}",
             re.IGNORECASE,
         ),
     ),
 )
-_DIGITS = re.compile(r"(?<![\d.])\d(?:[ -]?\d){12,18}(?![\d.])")
+_DIGITS = lazy_pattern(r"(?<![\d.])\d(?:[ -]?\d){12,18}(?![\d.])")
 # First digits and lengths that card networks give out; without this, one long number in ten fits.
-_CARD = re.compile(
+_CARD = lazy_pattern(
     r"4\d{12}(?:\d{3})?(?:\d{3})?|5[1-5]\d{14}|2(?:2[2-9]|[3-6]\d|7[01])\d{13}|3[47]\d{13}"
     r"|3(?:0[0-5]|[68]\d)\d{11}|6(?:011|5\d\d|4[4-9]\d)\d{12}|62\d{14,17}|35\d{14}"
 )
-_SECRET_NAME = re.compile(
+_SECRET_NAME = lazy_pattern(
     r"(?:^|[_-])(?:api[_-]?key|key|keys|token|tokens|secret|secrets|passw(?:or)?d|passwd|pwd|passphrase|credentials?"
     r"|auth|private)(?:$|[_-])|apikey|secretkey|accesskey",
     re.IGNORECASE,
