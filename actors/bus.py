@@ -4,6 +4,7 @@ Emitting is synchronous and cheap; a full subscriber is skipped, never waited fo
 """
 
 import logging
+import sys
 from collections import deque
 from collections.abc import AsyncGenerator
 
@@ -19,7 +20,12 @@ RECENT_MAX = 64
 BUFFER_MAX = 10_000
 """Events that wait for one slow subscriber before it loses some."""
 
+_HELD_MAX = 2 * RECENT_MAX
+"""Events held before the older half goes."""
+
 _plain = logging.getLogger("ukemi")
+_enabled = _plain.isEnabledFor
+_modules = sys.modules
 _LEVELS = {
     "debug": logging.DEBUG,
     "info": logging.INFO,
@@ -68,13 +74,12 @@ class Subscriber:
 class Channel:
     """The events of one session."""
 
-    __slots__ = ("_closed", "_ended", "_recent", "_subscribers")
+    __slots__ = ("_closed", "_recent", "_subscribers")
 
     def __init__(self) -> None:
         self._recent: list[Event] | None = None  # a deque would take its whole kilobyte at once
         self._subscribers: list[Subscriber] = []
         self._closed = False
-        self._ended = False
 
     @property
     def watched(self) -> bool:
@@ -84,16 +89,15 @@ class Channel:
     def emit(self, event: Event) -> None:
         """Give an event to everybody who listens, and to the log."""
         recent = self._recent
-        if recent is None or self._ended:
+        if recent is None:
             recent = self._recent = []
+        elif len(recent) >= _HELD_MAX:
+            del recent[:RECENT_MAX]
         recent.append(event)
-        if len(recent) > 2 * RECENT_MAX:
-            del recent[:-RECENT_MAX]
-        self._ended = type(event) in ENDS
-        if self._subscribers:
-            for subscriber in self._subscribers:
-                subscriber.put(event)
-        if structured() is not None or _plain.isEnabledFor(_LEVELS[event.level]):
+        for subscriber in self._subscribers:
+            subscriber.put(event)
+        # What `structured` asks first, here without a call: on the way of every event.
+        if "structlog" in _modules or _enabled(_LEVELS[event.level]):
             log_event(event)
 
     def close(self) -> None:
@@ -105,7 +109,7 @@ class Channel:
     async def events(self) -> AsyncGenerator[Event, None]:
         """Yield recent events, then those that come, up to the session's end."""
         subscriber = Subscriber()
-        for recent in (self._recent or [])[-RECENT_MAX:]:
+        for recent in _since_its_start(self._recent or [])[-RECENT_MAX:]:
             subscriber.put(recent)
         if self._closed:
             subscriber.close()
@@ -117,6 +121,12 @@ class Channel:
                     return
         finally:
             self._subscribers.remove(subscriber)
+
+
+def _since_its_start(recent: list[Event]) -> list[Event]:
+    """Return the events of the session's last turn: those before it end with the end of another."""
+    before = [at for at, event in enumerate(recent[:-1], 1) if isinstance(event, ENDS)]
+    return recent[before[-1] :] if before else recent
 
 
 def log_event(event: Event) -> None:

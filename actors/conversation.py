@@ -40,9 +40,10 @@ class Turn:
 
     def put(self, result: Resulted) -> bool:
         """Take a result; False where the call has one already, or no such call exists."""
-        if not 0 <= result.index < len(self.results) or self.results[result.index] is not None:
+        index, results = result.index, self.results
+        if not 0 <= index < len(results) or results[index] is not None:
             return False
-        self.results[result.index] = result
+        results[index] = result
         self.missing -= 1
         return True
 
@@ -56,14 +57,12 @@ class Turn:
 
     def messages(self) -> list[ToolMessage]:
         """The results in the order of the calls."""
-        found: list[ToolMessage] = []
-        for call, result in zip(self.answered.calls, self.results, strict=True):
-            if result is not None:
-                content = result.content
-                if result.replayed:
-                    content = REPLAYED.get(result.by, "") + content
-                found.append(ToolMessage(call.id, call.name, content, result.state != "succeeded"))
-        return found
+        calls = self.answered.calls
+        return [
+            _told(calls[index], result)
+            for index, result in enumerate(self.results)
+            if result is not None
+        ]
 
 
 class Conversation(Sequence[Message]):
@@ -289,7 +288,9 @@ class Conversation(Sequence[Message]):
         """All results are there: put them behind their message, then what had to wait."""
         view = self._view
         messages = view.messages
-        for message in turn.messages():
+        for call, result in zip(turn.answered.calls, turn.results, strict=True):
+            assert result is not None  # none is missing
+            message = _told(call, result)
             messages.append(message)
             self.tokens += len(message.content) * TOKENS_PER_CHAR
         view.counters.append(turn.counter)
@@ -328,6 +329,14 @@ class Conversation(Sequence[Message]):
     def _append(self, message: Message, chars: int) -> None:
         self._view.messages.append(message)
         self.tokens += chars * TOKENS_PER_CHAR
+
+
+def _told(call: ToolCall, result: Resulted) -> ToolMessage:
+    """Return a result as the model sees it."""
+    content = result.content
+    if result.replayed:
+        content = REPLAYED.get(result.by, "") + content
+    return ToolMessage(call.id, call.name, content, result.state != "succeeded")
 
 
 def _is_said(message: Message) -> bool:

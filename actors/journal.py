@@ -6,9 +6,6 @@ wait for the next row that somebody needs stored.
 """
 
 from collections.abc import Callable, Sequence
-from functools import partial
-
-from msgspec import Struct
 
 from ..stores.base import Append, Conflict, Done, Facts, Fenced, Head, StoreFailed, Written
 from ..stores.records import JournalEntry, Resulted, SessionStatus, encode_entry, join_row
@@ -56,11 +53,24 @@ class Acknowledgement:
             raise self.error
 
 
-class _Row(Struct):
+class _Row:
     """A row under way: what was asked for, kept until the store has answered."""
 
-    append: Append
-    acknowledgement: Acknowledgement
+    __slots__ = ("_answered", "acknowledgement", "append")
+
+    def __init__(
+        self,
+        append: Append,
+        acknowledgement: Acknowledgement,
+        answered: Callable[["_Row", Written], None],
+    ) -> None:
+        self.append = append
+        self.acknowledgement = acknowledgement
+        self._answered = answered
+
+    def done(self, written: Written) -> None:
+        """The store has answered."""
+        self._answered(self, written)
 
 
 class Journal:
@@ -160,13 +170,18 @@ class Journal:
         else:
             self._encoded += [encode_entry(entry) for entry in entries]
         self._waiting += entries
-        self._blobs += blobs
+        if blobs:
+            self._blobs += blobs
         self._status = status
-        self._facts = facts or self._facts
-        self._taken += taken
+        if facts is not None:
+            self._facts = facts
+        if taken:
+            self._taken += taken
         apply = self._state.apply
         for entry in entries:
             apply(entry)
+            if type(entry) is Resulted:
+                self._row_counter = entry.counter
         if self._next is None:
             self._next = Acknowledgement(self._checkpoint.future)
         acknowledgement = self._next
@@ -206,7 +221,7 @@ class Journal:
             if row.acknowledgement.error is not None:
                 # It has told its waiters; the next try needs a new one.
                 row.acknowledgement = Acknowledgement(self._checkpoint.future)
-            self._submit(row)
+            self._checkpoint.submit(row.append, row.done)
         while self._flying is not None:
             await self._flying.acknowledgement.wait()
 
@@ -226,9 +241,10 @@ class Journal:
         assert acknowledgement is not None
         self._entries, self._waiting = self._waiting, []
         encoded, self._encoded = self._encoded, []
-        blobs, self._blobs = tuple(self._blobs), []
+        blobs: tuple[Blob, ...] = ()
+        if self._blobs:
+            blobs, self._blobs = tuple(self._blobs), []
         self._next = None
-        self._row_counter = _counter_after(self._entries, self._row_counter)
         append = Append(
             session_id=self._state.session_id,
             epoch=self.epoch,
@@ -241,22 +257,14 @@ class Journal:
             taken=self._taken,
         )
         self._facts, self._taken = None, ()
-        self._flying = _Row(append, acknowledgement)
-        self._submit(self._flying)
-
-    def _submit(self, row: _Row) -> None:
-        self._checkpoint.submit(row.append, partial(self._answered, row))
+        row = self._flying = _Row(append, acknowledgement, self._answered)
+        self._checkpoint.submit(append, row.done)
 
     def _answered(self, row: _Row, written: Written) -> None:
         if row is not self._flying:
             return  # answered already, by way of resubmit
-        if isinstance(written, StoreFailed):
-            # Kept under way: whoever restarts the session submits it again.
-            row.acknowledgement.set(written)
-            self._fail_next(written)
-            return
-        self._flying = None
         if isinstance(written, Done):
+            self._flying = None
             self.seq = row.append.seq
             entries, self._entries = self._entries, []
             self._on_stored(entries)
@@ -264,16 +272,14 @@ class Journal:
             if self._next is not None:
                 self._launch()
             return
+        if isinstance(written, StoreFailed):
+            # Kept under way: whoever restarts the session submits it again.
+            row.acknowledgement.set(written)
+            self._fail_next(written)
+            return
+        self._flying = None
         self.fenced = self.fenced or isinstance(written, (Fenced, Conflict))
         row.acknowledgement.set(written)
         if self._next is not None:
             self._next.set(written)
             self._next = None
-
-
-def _counter_after(entries: Sequence[JournalEntry], before: int) -> int:
-    """The checkpoint counter once these entries are stored."""
-    for entry in entries:
-        if type(entry) is Resulted and entry.counter > before:
-            before = entry.counter
-    return before

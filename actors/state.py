@@ -47,8 +47,9 @@ from ..stores.records import (
     Woken,
 )
 from ..supervisor.errors import ErrorClass
-from ..supervisor.repetition import Call, Trail
-from ..supervisor.repetition import Step as Repeated
+from ..supervisor.likeness import Call
+from ..supervisor.likeness import Step as Repeated
+from ..supervisor.repetition import Trail
 from .approvals.approvals import Approvals
 from .conversation import Conversation, Turn
 from .ledger import AGAIN, PERSON, CallEntry, CallId, Effect, Ledger
@@ -158,6 +159,10 @@ class Rolled(Struct, frozen=True):
     earlier: Earlier | None = None
 
 
+_NONE: frozenset[str] = frozenset()
+"""One for all: most sessions never hold another, and an empty one takes 216 bytes."""
+
+
 class SessionState:
     """What the journal says, folded. Changed by `apply` alone."""
 
@@ -219,13 +224,13 @@ class SessionState:
         self.status: SessionStatus = "running"
         self.outcome: dict[str, Any] | None = None
         self.corrections: dict[str, tuple[int, int]] = {}
-        self.rejected: frozenset[str] = frozenset()  # shared while empty: a set takes 216 bytes
+        self.rejected = _NONE
         self.closed: dict[str, CallId] = {}
         self.conclusions: dict[str, int] = {}
         self.concluding = False
         self.refusal: Refused | None = None
         self.finish = "stop"
-        self.notes: frozenset[str] = frozenset()
+        self.notes = _NONE
         self.decided: dict[str, Decided] = {}
         self.trail = Trail()
         self.task_counter = 0
@@ -376,7 +381,7 @@ class SessionState:
         if self.status not in UNFINISHED:
             # It had ended, and a person has said to go on: a new trajectory. What was said in the
             # middle of one opens nothing that was refused in it.
-            self.rejected = frozenset()
+            self.rejected = _NONE
             self.closed.clear()
             self.conclusions.clear()
         self.status, self.outcome = "running", None
@@ -582,11 +587,12 @@ class SessionState:
     def _stepped(self, turn: Turn) -> None:
         """All calls of a message have their results: one more step on the trail."""
         calls: list[Call] = []
-        corrected = False
+        corrected, counter = False, 0
         n, changes = turn.answered.n, self._changed
         for asked, result in zip(turn.answered.calls, turn.results, strict=True):
             assert result is not None  # none is missing
             state = result.state
+            counter = max(counter, result.counter)
             if result.error_class in CORRECTED:
                 corrected = True
             elif state in RAN:
@@ -595,7 +601,7 @@ class SessionState:
                 calls.append(Call(asked.name, asked.arguments, result.content, changed, failed))
         if changes:
             changes.clear()
-        self.trail.follow(Repeated(tuple(calls), turn.counter, corrected))
+        self.trail.follow(Repeated(tuple(calls), counter, corrected))
 
     def _late(self, entry: Late) -> None:
         self.surplus = True

@@ -65,7 +65,13 @@ def render_result(
     """
     value_type: str | None = None
     raw: str | bytes
-    if isinstance(value, str):
+    if type(value) is str:
+        # What most tools return: short, and nothing in it to be replaced.
+        text = value if mask is None else mask(value)
+        if len(text) * 4 <= limits.content_bytes_max and not is_hostile(text):
+            return Rendered(text)
+        raw = value
+    elif isinstance(value, str):
         raw = exact(value)
     elif isinstance(value, bytes):
         raw = bytes(value)
