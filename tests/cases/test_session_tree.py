@@ -233,8 +233,8 @@ class TestSubSessions:
 
 def hang_at_parent_result(faulty: FaultyStore, number: int, when: str) -> None:
     """Hold back every commit once the child has ended."""
-    assert isinstance(faulty.store, MemoryStore)
-    child = faulty.store._data.sessions.get("p.2.0")  # pyright: ignore[reportPrivateUsage]
+    assert isinstance(faulty.inner, MemoryStore)
+    child = faulty.inner._data.sessions.get("p.2.0")  # pyright: ignore[reportPrivateUsage]
     if when == "before" and child is not None and child.place.status == "completed":
         faulty.plan.append(Fault(at=number, hang=True, always=True))
 

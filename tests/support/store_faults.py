@@ -8,23 +8,10 @@ from typing import Literal
 import anyio
 from msgspec import Struct, structs
 
-from ukemi.stores.base import (
-    Head,
-    HeadQuery,
-    Posted,
-    PostQuery,
-    Store,
-    StoredSession,
-    StoreFailed,
-    StoreHealth,
-    Warn,
-    WarningQuery,
-    Write,
-    Written,
-)
+from ukemi.stores.base import Store, StoredSession, StoreFailed, Write, Written
 from ukemi.stores.memory import MemoryStore
-from ukemi.stores.records import Spent
 from ukemi.stores.sqlite import SqliteStore
+from ukemi.testing.passing_on import PassingOn
 
 When = Literal["before", "after"]
 Hook = Callable[[int, When], None]
@@ -49,7 +36,7 @@ class Fault(Struct, kw_only=True):
         return self.op == op and self.when == when and counted
 
 
-class FaultyStore:
+class FaultyStore(PassingOn):
     """Wrap any store. ``commits`` and ``loads`` count the calls so far, failed ones included;
     ``committed`` those commits that have come back, whatever became of them.
 
@@ -63,8 +50,8 @@ class FaultyStore:
     def __init__(
         self, store: Store, plan: Sequence[Fault] = (), *, on_commit: Hook | None = None
     ) -> None:
+        super().__init__(store)
         self.name = f"faulty:{store.name}"
-        self.store = store
         self.plan = list(plan)
         self.on_commit = on_commit
         self.commits = 0
@@ -77,18 +64,12 @@ class FaultyStore:
         """Let every hanging call go on."""
         self._released.set()
 
-    async def open(self) -> None:
-        await self.store.open()
-
-    async def close(self) -> None:
-        await self.store.close()
-
     async def commit(self, writes: Sequence[Write]) -> list[Written]:
         self.commits += 1
         number = self.commits
         try:
             await self._point("commit", number, "before")
-            results = await self.store.commit(writes)
+            results = await self.inner.commit(writes)
             await self._point("commit", number, "after")
         finally:
             self.committed += 1
@@ -100,36 +81,9 @@ class FaultyStore:
         self.loads += 1
         number = self.loads
         await self._point("load", number, "before")
-        loaded = await self.store.load(session_id, fallback=fallback, upto=upto)
+        loaded = await self.inner.load(session_id, fallback=fallback, upto=upto)
         await self._point("load", number, "after")
         return loaded
-
-    async def head(self, session_id: str) -> Head:
-        return await self.store.head(session_id)
-
-    async def heads(self, query: HeadQuery) -> list[Head]:
-        return await self.store.heads(query)
-
-    async def owners(self) -> dict[str, int]:
-        return await self.store.owners()
-
-    async def orphans(self, now_ms: int, dead: frozenset[str], limit: int) -> list[str]:
-        return await self.store.orphans(now_ms, dead, limit)
-
-    async def posts(self, query: PostQuery) -> list[Posted]:
-        return await self.store.posts(query)
-
-    async def warnings(self, query: WarningQuery) -> list[Warn]:
-        return await self.store.warnings(query)
-
-    async def spent(self, *, group: str | None = None, tenant: str | None = None) -> Spent:
-        return await self.store.spent(group=group, tenant=tenant)
-
-    async def blob(self, digest: str) -> bytes:
-        return await self.store.blob(digest)
-
-    def health(self) -> StoreHealth:
-        return self.store.health()
 
     async def _point(self, op: str, number: int, when: When) -> None:
         if op == "commit" and self.on_commit is not None:

@@ -8,23 +8,7 @@ import anyio
 from anyio.lowlevel import checkpoint
 from msgspec import Struct, field
 
-from ukemi.stores.base import (
-    Append,
-    Create,
-    Done,
-    Head,
-    HeadQuery,
-    Post,
-    Posted,
-    PostQuery,
-    StoredSession,
-    StoreFailed,
-    StoreHealth,
-    Warn,
-    WarningQuery,
-    Write,
-    Written,
-)
+from ukemi.stores.base import Append, Create, Done, Post, StoreFailed, Write, Written
 from ukemi.stores.memory import MemoryStore
 from ukemi.stores.records import (
     Answered,
@@ -35,11 +19,11 @@ from ukemi.stores.records import (
     Judged,
     Resulted,
     Said,
-    Spent,
     StagedCheck,
     Undoing,
     decode_row,
 )
+from ukemi.testing.passing_on import PassingOn
 
 from .outside import CallId, Outside
 from .plan import StoreFault
@@ -129,7 +113,7 @@ class Kept(MemoryStore):
             outside.note(f"posted {write.session_id} {write.about}")
 
 
-class WorldStore:
+class WorldStore(PassingOn):
     """The store as one life of the process sees it.
 
     Args:
@@ -140,8 +124,7 @@ class WorldStore:
     def __init__(
         self, inner: Kept, outside: Outside, faults: Sequence[StoreFault], number: int
     ) -> None:
-        self.name = inner.name
-        self._inner = inner
+        super().__init__(inner)
         self._outside = outside
         self._faults = faults
         self._life = number
@@ -160,7 +143,7 @@ class WorldStore:
 
     async def open(self) -> None:
         self._alive()
-        await self._inner.open()
+        await self.inner.open()
 
     async def close(self) -> None:
         self._alive()  # what is kept stays open: another process may use it
@@ -185,7 +168,7 @@ class WorldStore:
         await self._reached()
         if fault is not None and fault.do == "fail":
             raise StoreFailed("planned: nothing was stored")
-        results = await self._inner.commit(writes)
+        results = await self.inner.commit(writes)
         outside.reach("commit_after", self._life)
         await anyio.sleep(self._dice.random() * 0.01)
         await self._reached()
@@ -199,7 +182,7 @@ class WorldStore:
                 return fault
         return None
 
-    async def _read(self) -> None:
+    async def before_read(self) -> None:
         outside = self._outside
         self._alive()
         outside.reads += 1
@@ -208,47 +191,6 @@ class WorldStore:
         if self._due(outside.reads, ("read",)) is not None:
             outside.note("store read fails")
             raise StoreFailed("planned: it could not be read")
-
-    async def load(
-        self, session_id: str, *, fallback: bool = False, upto: int | None = None
-    ) -> StoredSession:
-        await self._read()
-        return await self._inner.load(session_id, fallback=fallback, upto=upto)
-
-    async def head(self, session_id: str) -> Head:
-        await self._read()
-        return await self._inner.head(session_id)
-
-    async def heads(self, query: HeadQuery) -> list[Head]:
-        await self._read()
-        return await self._inner.heads(query)
-
-    async def owners(self) -> dict[str, int]:
-        await self._read()
-        return await self._inner.owners()
-
-    async def orphans(self, now_ms: int, dead: frozenset[str], limit: int) -> list[str]:
-        await self._read()
-        return await self._inner.orphans(now_ms, dead, limit)
-
-    async def posts(self, query: PostQuery) -> list[Posted]:
-        await self._read()
-        return await self._inner.posts(query)
-
-    async def warnings(self, query: WarningQuery) -> list[Warn]:
-        await self._read()
-        return await self._inner.warnings(query)
-
-    async def spent(self, *, group: str | None = None, tenant: str | None = None) -> Spent:
-        await self._read()
-        return await self._inner.spent(group=group, tenant=tenant)
-
-    def health(self) -> StoreHealth:
-        return self._inner.health()
-
-    async def blob(self, digest: str) -> bytes:
-        await self._read()
-        return await self._inner.blob(digest)
 
 
 def _counter(write: Create | Append) -> int:
