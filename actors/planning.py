@@ -71,6 +71,7 @@ class Planning:
 
     def __init__(self, session: Session) -> None:
         self._session = session
+        self._asks_progress = session.installed.agent.progress is not None
         self._looked_at = -1
 
     @property
@@ -81,19 +82,17 @@ class Planning:
     def look(self) -> Trouble | None:
         """Say whether the session goes round in circles; asked before each model request."""
         session = self._session
-        if self._looked_at != session.state.counter:
-            self._looked_at = session.state.counter
+        state = session.state
+        if self._asks_progress and self._looked_at != state.counter:
+            self._looked_at = state.counter
             trouble = self._ask_progress()
             if trouble is not None:
                 return trouble
-        trail = session.state.trail
-        if trail.is_new and not (session.installed.changes_state and trail.idle):
-            return None  # as nearly always: no cycle runs, and nothing stands still
-        policy = self._policy
+        trail, policy = state.trail, self._policy
         loop = trail.loop(policy)
         if loop is not None:
             return Trouble(reason="planning", detail=str(loop), step="go round in circles")
-        if session.installed.changes_state and trail.is_idle(policy):
+        if trail.is_idle(policy) and session.installed.changes_state:
             detail = f"{trail.idle} steps in a row changed nothing"
             return Trouble(reason="planning", detail=detail, step="make no progress")
         return None

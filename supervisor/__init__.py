@@ -13,7 +13,7 @@ machine · calls, handle, collector, kernel.
 Of danger: shell reads commands, danger judges calls.
 
 And those of failures: failure · overflow, policy_choices, policy_limits, policy, policy_file · decide, breaker,
-repetition · classifying · classify.
+likeness, repetition · classifying · classify.
 """
 
 from .address import Ref, Reply
