@@ -22,17 +22,19 @@ from typing import Any, Literal, TypeGuard
 import msgspec
 from msgspec import Struct
 
+from .patterns import lazy_pattern
+
 ARGUMENTS_MAX = 64 * 1024
 """Longer arguments count as the same only if their text is: bounds the cost of a step."""
 
-AMOUNTS = re.compile(
+AMOUNTS = lazy_pattern(
     r"(?:max|min)?_?(?:limit|timeout|time_?out|top_?k|retries|attempts|page_?size|per_?page|wait"
     r"|results|tokens|lines|chars|bytes)(?:_?(?:s|ms|sec|seconds|max|min))?",
     re.IGNORECASE,
 )
 """Names of arguments that say how much or how long to look, not where."""
 
-_SPACES = re.compile(r"\s+")
+_SPACES = lazy_pattern(r"\s+")
 _EDGES = " \t\"'`\u2018\u2019\u201c\u201d.,;:!?"
 
 Likeness = Literal["same", "near", "different"]
