@@ -12,7 +12,7 @@ help:
 	@echo "make simulate  ten thousand drawn worlds, under virtual time (SEEDS=1..500)"
 	@echo "make live    the errors of real client libraries, raised on loopback (its own environment)"
 	@echo "make lint    formatter, linter, type checkers, import direction"
-	@echo "make bench   the suite of benchmarks, beside the limits and five peers (some 25 minutes)"
+	@echo "make bench   the suite of benchmarks, beside the limits and five peers (some 30 minutes)"
 	@echo "make soak    sessions, faults and kills at full speed (MINUTES=30)"
 	@echo "make fast    the quick tests; make format: formatter and fixes; make clean: no environments"
 
@@ -75,7 +75,7 @@ format: .venv/.lint
 
 # All workloads beside the limits and the peers, which it installs into .venv-peers-agents.
 bench: .venv/.stamp
-	$(BIN)/python -m benchmarks suite --minutes 25
+	$(BIN)/python -m benchmarks suite --minutes 28
 
 # Beside pykka and xoscar, which it installs into .venv-peers.
 bench-kernel: .venv/.stamp

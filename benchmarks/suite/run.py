@@ -19,8 +19,8 @@ from ..cells import disk
 from .plan import IN_PEERS_ENVIRONMENT, PARKED_MODULE, PEERS, Entry
 
 ROOT = Path(__file__).resolve().parents[2]
-CELL_S_MAX, PEER_CELL_S_MAX = 600.0, 60.0
-PEERS_SHARE = 0.7
+CELL_S_MAX, PEER_CELL_S_MAX = 300.0, 60.0
+PEERS_SHARE = 0.6
 
 Figures = dict[str, float]
 

@@ -295,7 +295,7 @@ def test_what_is_cut_off_is_given_nothing_larger(monkeypatch: pytest.MonkeyPatch
     assert (larger.not_tried, larger.rounds) == (True, [])
     assert broken.failed is not None and "no such thing" in broken.failed
     assert ours.rounds == [{"us": 2.0}, {"us": 2.0}]
-    assert asked == [("slow", 60.0), ("broken", 60.0), ("ours", 600.0), ("ours", 600.0)]
+    assert asked == [("slow", 60.0), ("broken", 60.0), ("ours", 300.0), ("ours", 300.0)]
     assert [line.partition("] ")[2] for line in said] == [
         "round 1: b1, 1: DBOS cut off at 60 s",
         "round 1: b1, 1: LangGraph FAILED: ValueError: no such thing",
@@ -307,7 +307,7 @@ def test_what_is_cut_off_is_given_nothing_larger(monkeypatch: pytest.MonkeyPatch
 def test_time_is_up_for_peers_first_and_nothing_goes_unmeasured(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Each cell takes a minute; of ten there are seven for peers."""
+    """Each cell takes a minute; of ten there are six for peers."""
     now_s = 0.0
 
     def run_cell(*_: object) -> running.Figures:
@@ -321,7 +321,7 @@ def test_time_is_up_for_peers_first_and_nothing_goes_unmeasured(
     entries = [entry(name, 1, "any", rounds=5) for name in who]
     said: list[str] = []
     rows = running.run(entries, Path("python"), said.append, minutes=10.0)
-    assert [len(each.rounds) for each in rows] == [4, 3, 2, 2]
+    assert [len(each.rounds) for each in rows] == [4, 4, 2, 1]
     late = running.run(entries, Path("python"), said.append, minutes=1.0)
     assert [len(each.rounds) for each in late] == [1, 1, 1, 1]
 
