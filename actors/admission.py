@@ -13,7 +13,7 @@ from ..supervisor.clock import Clock
 from ..supervisor.errors import UkemiError
 from ..supervisor.policy import Policies, Policy, tenant_policy
 from .fairness import FairLine
-from .latch import Latch
+from .latch import Futures, Latch
 
 
 class Waiting(Struct, frozen=True, kw_only=True):
@@ -54,7 +54,7 @@ class Start:
     def __init__(self, admission: "Admission", tenant: str) -> None:
         self._admission = admission
         self._tenant = tenant
-        self._turn = Latch()
+        self._turn = Latch(admission.futures)
 
     async def __aenter__(self) -> None:
         try:
@@ -68,9 +68,14 @@ class Start:
 
 
 class Admission:
-    """The places of one runtime."""
+    """The places of one runtime.
 
-    def __init__(self, clock: Clock, policies: Policies) -> None:
+    Args:
+        futures: makes what starts wait for.
+    """
+
+    def __init__(self, clock: Clock, policies: Policies, futures: Futures) -> None:
+        self.futures = futures
         self._clock = clock
         self._policies = policies
         self._seen: Policy | None = None

@@ -199,7 +199,7 @@ class Core:
             collector=self.base.collector,
         )
         services = self._services(kernel)
-        pool = Pool(services, self.base.book, lambda: kernel.supervisor("sessions"))
+        pool = Pool(services, self.base.book, kernel.supervisor("sessions"))
         sessions = Sessions(services, self.base.book, self.base.agents, pool)
         inbox = Inbox(services, sessions)
         keeper = Keeper(

@@ -1,31 +1,56 @@
 """Something that happens once, and that others may wait for; costs next to nothing until they do."""
 
-import anyio
+from typing import Protocol
+
+from anyio.lowlevel import checkpoint
+
+from ..supervisor.loops import OneShot
+
+
+class Futures(Protocol):
+    """Who makes the futures that are waited for."""
+
+    def future(self) -> OneShot:
+        """Return a future for one waiter."""
+        ...
 
 
 class Latch:
-    """Set once, for good. An event of anyio's takes a kilobyte, and most are never waited for."""
+    """Set once, for good.
 
-    __slots__ = ("_event", "_set")
+    A future for each waiter: an event of anyio's takes a kilobyte, and several times as long.
 
-    def __init__(self) -> None:
+    Args:
+        futures: makes them.
+    """
+
+    __slots__ = ("_futures", "_set", "_waiters")
+
+    def __init__(self, futures: Futures) -> None:
+        self._futures = futures
         self._set = False
-        self._event: anyio.Event | None = None
+        self._waiters: list[OneShot] | None = None
 
     def set(self) -> None:
         """It has happened."""
         self._set = True
-        if self._event is not None:
-            self._event.set()
+        for waiter in self._waiters or ():
+            if not waiter.done():  # it is done where whoever waited was cancelled
+                waiter.set_result(None)
 
     def is_set(self) -> bool:
         """Whether it has happened."""
         return self._set
 
     async def wait(self) -> None:
-        """Return once it has happened; at once if it has."""
-        if self._event is None:
-            self._event = anyio.Event()
-            if self._set:
-                self._event.set()
-        await self._event.wait()
+        """Return once it has happened; if it has, others have their turn first."""
+        if self._set:
+            await checkpoint()
+            return
+        waiter = self._futures.future()
+        waiters = self._waiters = self._waiters if self._waiters is not None else []
+        waiters.append(waiter)
+        try:
+            await waiter
+        finally:
+            waiters.remove(waiter)

@@ -58,18 +58,16 @@ class Pool:
     """Every session this runtime drives at the moment.
 
     Args:
-        supervisor: returns the dynamic supervisor of the sessions, once the tree runs.
+        supervisor: the dynamic one of the sessions.
     """
 
-    def __init__(
-        self, services: Services, book: Book, supervisor: Callable[[], Supervisor]
-    ) -> None:
+    def __init__(self, services: Services, book: Book, supervisor: Supervisor) -> None:
         self._services = services
         self._book = book
         self._supervisor = supervisor
         self._restarts: tuple[RestartPolicy, RestartTable] | None = None
         self.active: dict[str, Session] = {}
-        admission = Admission(services.clock, services.policies)
+        admission = Admission(services.clock, services.policies, services.checkpoint)
         self.places = Places(admission, self.active, self._begin, self._begin_soon)
         self.unstored: dict[str, Outcome] = {}
         """Ends that were told here and that the store did not take: it says that those sessions run."""
@@ -102,7 +100,7 @@ class Pool:
         if self.closing:
             return
         try:
-            self._supervisor().start_child_soon(self._spec(session))
+            self._supervisor.start_child_soon(self._spec(session))
         except AlreadyStarted:
             self.start_aside(f"{session.id}!wake", partial(self._begin_aside, session))
         except SupervisorGone:
@@ -114,11 +112,10 @@ class Pool:
     async def _begin(self, session: Session) -> None:
         """Start the session's actor, once the one of its last turn is gone."""
         while True:
-            supervisor = self._supervisor()
             try:
-                supervisor.start_child_soon(self._spec(session))
+                self._supervisor.start_child_soon(self._spec(session))
             except AlreadyStarted:
-                await supervisor.wait_child(session.id)
+                await self._supervisor.wait_child(session.id)
             except SupervisorGone:
                 return  # it is being restarted, and will ask for `specs` itself
             else:
@@ -231,7 +228,7 @@ class Pool:
         if session is not None:
             session.emit(CallStuck(session_id=session_id, at_ms=session.now_ms(), tool=what))
         try:
-            self._supervisor().kill_child(session_id, f"{what} did not end when it was cancelled")
+            self._supervisor.kill_child(session_id, f"{what} did not end when it was cancelled")
         except (ChildNotFound, SupervisorGone):
             return
 
@@ -324,6 +321,6 @@ class Pool:
         """Run a short job beside the sessions, once; nothing where the pool is not running."""
         spec = ChildSpec(id=name, start=start, restart=RestartType.TEMPORARY)
         try:
-            self._supervisor().start_child_soon(spec)
+            self._supervisor.start_child_soon(spec)
         except (AlreadyStarted, SupervisorGone, ActorGone):
             return

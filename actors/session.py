@@ -130,8 +130,8 @@ class Session:
         self.children: dict[str, None] = {}
         self.outcome: Outcome | None = None
         self.error: UkemiError | None = None
-        self.ended = Latch()
-        self.retired = Latch()
+        self.ended = Latch(services.checkpoint)
+        self.retired = Latch(services.checkpoint)
         self.parked = False
         self.ending = False
         self.began: dict[CallId, None] = {}
