@@ -1,5 +1,6 @@
 """A body runs: the intent before it, its attempts, and how it ended."""
 
+from collections.abc import Awaitable, Callable
 from functools import cached_property, partial
 
 import msgspec
@@ -44,6 +45,8 @@ from .work import CutOff, Superseded, TimedOut, Work, contained, pause
 
 TIMED_OUT = "TimedOut"
 
+_Attempt = Callable[[Prepared, Tries, Attempt, Entered], Awaitable[Ended | Failure]]
+
 
 class Waiting(Struct, frozen=True):
     """The call waits for its next attempt; the state says until when."""
@@ -81,45 +84,44 @@ class Executing:
         """
         if call.staged is not None:
             return await self._staging.go_on(call, call.staged)
-        now = self._session.services.clock.now()
-        tries = Tries(now - call.elapsed_s, call.attempt, call.doubtful)
-        ended = await self._execute(call, tries, now)
-        return tries.seen(ended) if isinstance(ended, Ended) else ended
-
-    async def settle(self, call: Prepared, staged: StagedCall, why: str) -> Ended:
-        """Take a staged call to its end whose session ends; see `Staging.settle`."""
-        return await self._staging.settle(call, staged, why)
-
-    async def _execute(self, call: Prepared, tries: Tries, began_at: float) -> Ended | Waiting:
+        clock, upstream = self._session.services.clock, call.tool.marks.upstream
+        began_at = clock.now()
+        tries = Tries(began_at - call.elapsed_s, call.attempt, call.doubtful)
+        ended: Ended | Waiting | None = None
         if call.probe_first:
             ended = await self._probe_first(call, tries)
-            if ended is not None:
-                return ended
-        marks = call.tool.marks
-        plain = not marks.staged and not (
-            marks.workspace and is_looked_at(self._session, call.tool)
-        )
-        attempt = self._run if plain else self._watched
-        while True:
+        while ended is None:
             ticket: Entered | Ended = NO_TICKET
-            if marks.upstream is not None:
-                ticket = await self._enter(call, tries, marks.upstream)
+            if upstream is not None:
+                ticket = await self._enter(call, tries, upstream)
                 if isinstance(ticket, Ended):
-                    return ticket
-                began_at = self._session.services.clock.now()
+                    ended = ticket
+                    break
+                began_at = clock.now()
             now = Attempt(self._session, call, began_at)
             with ticket:
                 result: Ended | Failure | None = self._refused(call, tries)
                 if result is None:
-                    result = await attempt(call, tries, now, ticket)
+                    result = await self._attempt_of(call)(call, tries, now, ticket)
             if isinstance(result, Ended):
-                return result
+                ended = result
+                break
             tries.failure = result
-            waited = await self._retry_or_end(call, result, tries, now)
-            if waited is not None:
-                return waited
+            ended = await self._retry_or_end(call, result, tries, now)
             tries.attempt += 1
-            began_at = self._session.services.clock.now()
+            began_at = clock.now()
+        return tries.seen(ended) if isinstance(ended, Ended) else ended
+
+    def _attempt_of(self, call: Prepared) -> _Attempt:
+        """Return how an attempt of this call is made."""
+        marks = call.tool.marks
+        if marks.staged or (marks.workspace and is_looked_at(self._session, call.tool)):
+            return self._watched
+        return self._run
+
+    async def settle(self, call: Prepared, staged: StagedCall, why: str) -> Ended:
+        """Take a staged call to its end whose session ends; see `Staging.settle`."""
+        return await self._staging.settle(call, staged, why)
 
     async def _enter(self, call: Prepared, tries: Tries, upstream: str) -> Entered | Ended:
         """Return once the call's upstream may be asked, or how the call ends without that."""
