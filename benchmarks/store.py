@@ -171,6 +171,10 @@ def main() -> None:
     parser.add_argument("--folder", help="where to write; a disk, not memory")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
+    if options.sessions < max(BATCHES):
+        parser.error(
+            f"--sessions {options.sessions}: a batch has up to {max(BATCHES)} different ones"
+        )
     with tempfile.TemporaryDirectory(dir=options.folder) as folder:
         figures = asyncio.run(run(Path(folder), options.records, options.sessions))
     if options.json:
