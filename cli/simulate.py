@@ -10,10 +10,10 @@ import anyio.to_thread
 from msgspec import Struct
 
 from ..actors.inspection import entries_of
+from ..actors.simulating.asked import SEEDS, Outages
 from ..actors.simulating.learning import Learned, learned_from
-from ..actors.simulating.summary import SEEDS, simulate
+from ..actors.simulating.summary import simulate
 from ..actors.simulating.traces import Record, record_of
-from ..actors.simulating.worlds import Outages
 from ..stores.base import Head, HeadQuery, Store, StoreError
 from ..supervisor.errors import UsageError
 from ..supervisor.policy import Policy

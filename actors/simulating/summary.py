@@ -11,16 +11,14 @@ from collections.abc import Callable, Sequence
 from msgspec import Struct
 
 from ...supervisor.policy import Policy
+from .asked import SEEDS, Outages
 from .learning import Learned, Place
 from .measures import METRICS, Measures, measured
 from .playing import play
 from .survival import ENDED_MIN
-from .worlds import Outages, World
+from .worlds import World
 
 LEVEL = 0.95
-SEEDS = 40
-"""Worlds where nobody says how many: the fewest whose extremes hold 95 % of such worlds are 39."""
-
 SESSIONS_MIN = 20
 SESSIONS_MIN_P99 = 100
 FAILURES_MIN = 5

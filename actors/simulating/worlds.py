@@ -8,11 +8,11 @@ import random
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Sequence
-from typing import Literal
 
 from msgspec import Struct
 
 from ...supervisor.failure import Failure
+from .asked import Outages
 from .chance import drawn, key_of, mixed
 from .learning import SHORTEST_S, Learned, Place, Subject
 from .onward import Onward, Way
@@ -21,9 +21,6 @@ from .spells import Spell
 from .survival import ENDED_MIN, longer
 
 NEVER = math.inf
-
-Outages = Literal["replayed", "drawn"]
-"""Whether outages come when they came, or at other times, as often and as long."""
 
 
 class Hours(Struct, frozen=True, gc=False):

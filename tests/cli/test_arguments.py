@@ -111,6 +111,26 @@ def test_the_version_is_the_packages(ukemi: Ukemi) -> None:
     assert (ran.status, ran.out) == (0, f"ukemi {package.__version__}\n")
 
 
+def test_help_loads_no_command() -> None:
+    """What only one command needs is loaded when that one is typed."""
+    import subprocess
+
+    program = """
+import sys, ukemi
+known = set(sys.modules)
+from ukemi.cli.app import run
+run(["--help"])
+print("", *sorted(each for each in set(sys.modules) - known if each.startswith("ukemi.")))
+"""
+    ended = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    words = "app approval_arguments arguments commands drill_arguments errors output owners"
+    of_cli = [f"ukemi.cli.{each}" for each in f"{words} policy_arguments stored terminal".split()]
+    of_actors = ["ukemi.actors.simulating", "ukemi.actors.simulating.asked"]
+    assert ended.stdout.splitlines()[-1].split() == [*of_actors, "ukemi.cli", *of_cli]
+
+
 def test_python_m_is_the_same_command() -> None:
     import subprocess
 
