@@ -11,26 +11,21 @@ from ..supervisor.decide import Conclude, Directive, HandOver, History, Retry, d
 from ..supervisor.errors import ErrorClass
 from ..supervisor.failure import Failure
 from ..supervisor.policy import Policy
+from .attempt_ends import TIMED_OUT, AttemptEnds
 from .attempting import Attempt, Attempting, Tries
-from .closing import CannotTell, resources_of
 from .ends import (
     Ended,
     Prepared,
     declared,
-    end_failed,
     in_doubt_still,
-    interrupted,
-    judged,
     marks_told,
     may_have_taken_effect,
-    not_again,
     spent,
 )
 from .events import RetryScheduled
 from .gate import NO_TICKET, Entered, Held, enter_later, enter_now, held_since
 from .handover.dossier import Trouble
-from .handover.wording import cleaned, clipped, not_started, retried
-from .ledger import PROBE
+from .handover.wording import cleaned, retried
 from .parking import parks
 from .probing import Absent, Found, Probing, Unclear
 from .rollback.snapshots import Taking, is_looked_at
@@ -38,12 +33,9 @@ from .session import Session
 from .staging.staged import StagedCall
 from .staging.staging import Staging
 from .tooling.context import running
-from .tooling.results import render_result
 from .tooling.threads import LateOutcome
 from .upstreams import Full
-from .work import CutOff, Superseded, TimedOut, Work, contained, pause
-
-TIMED_OUT = "TimedOut"
+from .work import CutOff, Superseded, Work, pause
 
 _Attempt = Callable[[Prepared, Tries, Attempt, Entered], Awaitable[Ended | Failure]]
 
@@ -59,6 +51,7 @@ class Executing:
         self._session = session
         self._work = work
         self._attempting = Attempting(session)
+        self._ends = AttemptEnds(session)
 
     @cached_property
     def _probing(self) -> Probing:
@@ -153,7 +146,7 @@ class Executing:
             time_budget_s=policy.transient.time_budget_s,
         )
         if entered is None:
-            return self._unrepeated(call, tries)
+            return self._ends.unrepeated(call, tries)
         if isinstance(entered, Held):
             return self._held(call, tries, entered)
         return entered
@@ -165,7 +158,7 @@ class Executing:
         if failure is None and tries.doubtful:
             # An earlier life began it, and whether that took effect is still not known.
             directive = HandOver("in_doubt", f"{held.detail}; an earlier attempt is in doubt")
-            doubt = self._doubt(call, tries)
+            doubt = self._ends.doubt(call, tries)
             return msgspec.structs.replace(doubt, trouble=self._trouble(call, directive))
         if failure is None:
             failure = Failure(
@@ -175,7 +168,7 @@ class Executing:
                 may_have_executed="no",
             )
         attempts = tries.attempt - 1 or 1
-        return self._end_failed(call, failure, directive, tries, attempts, ran=ran)
+        return self._ends.failed(call, failure, directive, tries, attempts, ran=ran)
 
     def _refused(self, call: Prepared, tries: Tries) -> Ended | None:
         """Book an attempt; the end of the call where the budget does not reach for it."""
@@ -183,7 +176,7 @@ class Executing:
         if refusal is None:
             return None
         shown = self._session.services.mask(call.text)
-        doubt = self._doubt(call, tries) if tries.doubtful else None
+        doubt = self._ends.doubt(call, tries) if tries.doubtful else None
         return spent(refusal, call.step, shown, call.digest, doubt=doubt)
 
     async def _watched(
@@ -195,7 +188,7 @@ class Executing:
             try:
                 return await self._staging.around(call, now, run)
             except CutOff:
-                return self._cut_off(call, tries, now)
+                return self._ends.cut_off(call, tries, now)
         looking = await self._taking.begin(call)
         if looking is None:
             return await run()
@@ -227,15 +220,15 @@ class Executing:
             failed = declared(tool, value)
             # What cannot be rendered or judged is a fault of the tool, and no reason to run it again.
             elapsed_s = clock.now() - now.began_at
-            ended = failed or self._succeeded(call, value, tries.attempt, elapsed_s)
+            ended = failed or self._ends.succeeded(call, value, tries.attempt, elapsed_s)
         except CutOff:
-            return self._cut_off(call, tries, now)
+            return self._ends.cut_off(call, tries, now)
         except Superseded as over:
             late = LateOutcome(tool.name, now.began_at, over.value, over.error, context)
             session.services.late(late)
             raise
         except Exception as error:  # noqa: BLE001 - the tool boundary: whatever a body raises
-            failure = self._failure(error, call, now)
+            failure = self._ends.failure(error, call, now)
             # A body that never ran says nothing of what it would have asked.
             ticket.verdict = verdict_of(failure) if now.entered else "nothing"
             return failure
@@ -253,7 +246,7 @@ class Executing:
         made = max(1, call.attempt - 1)
         match answer:
             case Found(value):
-                return self._found(call, value, made)
+                return self._ends.found(call, value, made)
             case Absent():
                 tries.doubtful = False
                 return None
@@ -264,17 +257,6 @@ class Executing:
                     call.step, shown, call.digest, made, why, still_running=running
                 )
 
-    def _found(self, call: Prepared, value: object, attempts: int) -> Ended:
-        """Return the result that a probe found in place of the call's own."""
-        try:
-            ended = self._succeeded(call, value, attempts, 0.0)
-        except Exception as error:  # noqa: BLE001 - what a user's function returned
-            failure = cleaned(self._session.services.classify(error), self._session.services.mask)
-            shown = self._session.services.mask(call.text)
-            why = f"the probe's answer cannot be kept: {failure.message}"
-            return in_doubt_still(call.step, shown, call.digest, attempts, why, still_running=False)
-        return msgspec.structs.replace(ended, replayed=True, by=PROBE)
-
     def _policy(self, call: Prepared) -> Policy:
         return self._session.services.policies.of(self._session.installed.name, call.tool.name)
 
@@ -284,94 +266,6 @@ class Executing:
             detail=directive.detail,
             step=call.step,
             input=self._session.services.mask(call.text),
-        )
-
-    # ------------------------------------------------------------ how it ended
-
-    def _succeeded(self, call: Prepared, value: object, attempts: int, elapsed_s: float) -> Ended:
-        mask, tool = self._session.services.mask, call.tool
-        if type(value) is str:  # then no code of a user's runs to make text of it
-            rendered = render_result(value, mask=mask)
-        else:
-            what = f"result of {tool.name}"
-            rendered = contained(what, partial(render_result, value, mask=mask))
-        # A tool that ran to its end and says that it failed is no fault of anything: the model
-        # gets its words, marked as an error, and goes on.
-        success = tool.marks.success
-        declared_failed = success is not None and judged(tool.name, tool.marks, value) is False
-        blob = rendered.blob
-        return Ended(
-            content=rendered.content,
-            state="failed" if declared_failed else "succeeded",
-            attempts=attempts,
-            elapsed_s=elapsed_s,
-            blobs=(blob,) if blob else (),
-            blob=blob[0] if blob else None,
-            value_type=rendered.value_type,
-            digest=call.digest,
-        )
-
-    def _cut_off(self, call: Prepared, tries: Tries, now: Attempt) -> Ended:
-        """Return how a call ends whose session was cut off while an attempt was under way."""
-        if not now.entered:
-            # An intent may be stored, but the body certainly did not run.
-            return self._unrepeated(call, tries)
-        return interrupted(
-            call.digest,
-            safe=not call.traits.leaves_doubt,
-            still_running=not call.tool.is_async,
-            attempts=tries.attempt,
-        )
-
-    def _unrepeated(self, call: Prepared, tries: Tries) -> Ended:
-        """Return how a call ends whose session was cut off before its next attempt."""
-        why = "the session was cut off"
-        if tries.doubtful:
-            return self._doubt(call, tries)
-        failure, made = tries.failure, tries.attempt - 1
-        if failure is None:
-            return Ended(
-                content=not_started(why),
-                state="refused",
-                error_class=ErrorClass.CANCELLED.value,
-                attempts=max(1, made),
-                digest=call.digest,
-            )
-        shown = cleaned(failure, self._session.services.mask)
-        clock = self._session.services.clock
-        return not_again(
-            shown.error_class.value,
-            clipped(shown.message),
-            why,
-            max(1, made),
-            clock.now() - tries.first_at,
-            digest=call.digest,
-        )
-
-    def _doubt(self, call: Prepared, tries: Tries) -> Ended:
-        """Return the end of a call that will not be repeated, though an attempt may have worked."""
-        return interrupted(
-            call.digest,
-            safe=False,
-            still_running=call.id in self._session.began and not call.tool.is_async,
-            attempts=max(1, tries.attempt - 1),
-        )
-
-    def _failure(self, error: Exception, call: Prepared, now: Attempt) -> Failure:
-        if not isinstance(error, TimedOut):
-            return self._session.services.classify(error, traits=call.traits)
-        if not now.entered:
-            return Failure(
-                error_class=ErrorClass.TRANSIENT,
-                message=f"no thread was free within {error.limit_s:g} s",
-                type_name=TIMED_OUT,
-                may_have_executed="no",
-            )
-        return Failure(
-            error_class=ErrorClass.IN_DOUBT_TIMEOUT,
-            message=f"no end within {error.limit_s:g} s, effect unknown",
-            type_name=TIMED_OUT,
-            evidence=("the tool's timeout_s",),
         )
 
     async def _retry_or_end(
@@ -387,7 +281,7 @@ class Executing:
             answer = await self._probing.ask(call, still_running=running)
             match answer:
                 case Found(value):
-                    return self._found(call, value, tries.attempt)
+                    return self._ends.found(call, value, tries.attempt)
                 case Absent():
                     unsure = False
                     failure = msgspec.structs.replace(failure, may_have_executed="no")
@@ -400,7 +294,7 @@ class Executing:
         if not isinstance(directive, Retry):
             self._record(call, failure, tries, now, directive, unsure)
             attempts = tries.attempt
-            return self._end_failed(
+            return self._ends.failed(
                 call, failure, directive, tries, attempts, ran=now.entered, tried=tried
             )
         tries.doubtful = unsure
@@ -445,7 +339,7 @@ class Executing:
         if self._work.cut is None:
             return None
         tries.attempt += 1
-        return self._unrepeated(call, tries)
+        return self._ends.unrepeated(call, tries)
 
     def _record(
         self,
@@ -481,43 +375,3 @@ class Executing:
             )
         else:
             session.journal.ride(entry)
-
-    def _end_failed(
-        self,
-        call: Prepared,
-        failure: Failure,
-        directive: Directive,
-        tries: Tries,
-        attempts: int,
-        *,
-        ran: bool,
-        tried: tuple[str, ...] = (),
-    ) -> Ended:
-        timed_out = failure.type_name == TIMED_OUT
-        return end_failed(
-            self._session,
-            failure,
-            call.traits,
-            call,
-            about=call.tool.marks.upstream or call.tool.name,
-            directive=directive,
-            closes=self._closes(call) if isinstance(directive, Conclude) else (),
-            attempts=attempts,
-            elapsed_s=self._session.services.clock.now() - tries.first_at,
-            digest=call.digest,
-            ran=ran,
-            doubtful=tries.doubtful,
-            still_running=timed_out and ran and not call.tool.is_async,
-            tried=tried,
-        )
-
-    def _closes(self, call: Prepared) -> tuple[str, ...]:
-        """Name what no write may touch after this call was refused for good."""
-        try:
-            return (
-                resources_of(call.tool, call.arguments) if call.tool.marks.effect == "write" else ()
-            )
-        except CannotTell as error:
-            text = f"{error}: other ways to the same effect stay open"
-            self._session.services.alerts.due(f"resource {call.tool.name}", text, 60.0)
-            return ()
