@@ -24,7 +24,10 @@ from .ledger import CallId
 from .preparing import Preparing
 from .resolving import late_of, ran_again
 from .session import Session
-from .state import RunAgain, RunCall
+from .steps import (
+    RunAgain,
+    RunCall,
+)
 from .work import Work
 
 

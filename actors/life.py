@@ -27,6 +27,8 @@ from .rollback.rolling import Rolling
 from .session import Session
 from .state import (
     UNFINISHED,
+)
+from .steps import (
     AskModel,
     AwaitDecision,
     FallBack,

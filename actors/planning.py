@@ -29,7 +29,12 @@ from .handover.wording import cleaned, encodable
 from .model import AssistantMessage, Message, ToolMessage, UserMessage
 from .outcome import Completed, HandedOver, Outcome, Stopped
 from .session import Session
-from .state import POLICY, FallBack
+from .state import (
+    POLICY,
+)
+from .steps import (
+    FallBack,
+)
 from .tooling.results import render_result
 
 DONE_MAX = 50

@@ -18,7 +18,9 @@ from ..events import AlertRaised
 from ..handover.wording import encodable
 from ..ledger import CallId
 from ..session import Session
-from ..state import AwaitDecision
+from ..steps import (
+    AwaitDecision,
+)
 from ..tooling.arguments import digest
 from ..tooling.tools import AnyTool
 from ..work import CutOff, Superseded, TimedOut, Work

@@ -15,7 +15,7 @@ from ..handover.wording import encodable
 from ..inspection import entries_of
 from ..outcome import Completed, Outcome
 from ..session import Session
-from ..state import Finish
+from ..steps import Finish
 from ..work import CutOff, Work
 from .audit import Audit, Values, audit
 from .claims_given import claims_given

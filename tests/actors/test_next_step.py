@@ -6,6 +6,9 @@ import pytest
 from msgspec import Struct
 
 from ukemi.actors.state import (
+    SessionState,
+)
+from ukemi.actors.steps import (
     AskModel,
     AwaitDecision,
     Finish,
@@ -13,7 +16,6 @@ from ukemi.actors.state import (
     Rest,
     RunAgain,
     RunCall,
-    SessionState,
     Step,
     Stop,
     next_step,

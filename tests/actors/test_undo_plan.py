@@ -18,7 +18,13 @@ from ukemi.actors.outcome import (
     Outcome,
     Stopped,
 )
-from ukemi.actors.state import SessionState, Unwind, next_step
+from ukemi.actors.state import (
+    SessionState,
+)
+from ukemi.actors.steps import (
+    Unwind,
+    next_step,
+)
 from ukemi.actors.tooling.marks import Marks
 from ukemi.actors.undo.plan import (
     EFFECTS_TOLD_MAX,
