@@ -6,8 +6,8 @@ where nothing supports or refutes it. What cannot be checked is never taken as c
 """
 
 import re
-from collections.abc import Iterable, Sequence
-from typing import Literal
+from collections.abc import Generator, Iterable, Sequence
+from typing import Literal, cast
 
 import msgspec
 from msgspec import Struct
@@ -17,8 +17,6 @@ from .checks import checks_missed
 from .claims import claims_of
 from .claims_given import FINISH
 from .claims_made import PATH, Claim
-from .claims_sources import Sources
-from .claims_values import Value, values_of
 from .claims_words import (
     ACTIONS,
     FILE_ACTIONS,
@@ -36,6 +34,7 @@ from .states import empty_after_all, in_another_state
 from .substitutes import substitutes
 from .targets import targets_missed
 from .tests_run import check_tests, ran_tests
+from .unsupported import unsupported
 from .untold import asked_to_change, left_failed, untold
 
 FINDINGS_MAX = 20
@@ -70,8 +69,25 @@ def audit(
         values: what a number or identifier is that comes from nowhere: a mismatch (alarm), an
             unverified claim (flag), or nothing (off).
     """
+    portions = audit_in_portions(statement, record, claims=claims, values=values)
+    while True:
+        try:
+            next(portions)
+        except StopIteration as end:
+            return cast(Audit, end.value)
+
+
+def audit_in_portions(
+    statement: str, record: Record, *, claims: Sequence[Claim] = (), values: Values = "alarm"
+) -> Generator[None, None, Audit]:
+    """Do what `audit` does, stopping twice on the way where there are claims to compare."""
+    made = [*claims_of(statement), *claims]
+    if made:
+        yield
     ledger = Ledger(record)
-    found = check([*claims_of(statement), *claims], ledger, statement)
+    found = check(made, ledger, statement)
+    if made:
+        yield
     found += substitutes(statement, ledger)
     found += files_not_there(statement, ledger)
     found += checks_missed(statement, ledger)
@@ -313,32 +329,3 @@ def _done(claim: Claim, ledger: Ledger, statement: str) -> list[Finding]:
     if left:
         return [finding("contradicted", claim, "a call failed and was not made good", left)]
     return []
-
-
-# ---------------------------------------------------------------- values
-
-
-def unsupported(
-    statement: str, ledger: Ledger, kind: Literal["unsupported_value", "unverified"]
-) -> list[Finding]:
-    """Return the values of a statement that come from nowhere."""
-    values = values_of(statement)
-    if not values:
-        return []
-    sources = Sources(_sources(ledger), [each.content for each in ledger.ran if each.ok])
-    return [
-        finding(kind, _value_claim(each), f"{each.text} is in no result, message or argument")
-        for each in values
-        if not sources.supports(each, statement)
-    ]
-
-
-def _sources(ledger: Ledger) -> list[str]:
-    said = [*ledger.record.said]
-    for call in ledger.ran:
-        said += [ledger.command(call), call.content, call.tool]
-    return said + [each.description for each in ledger.record.tools]
-
-
-def _value_claim(value: Value) -> Claim:
-    return Claim(kind="action", text=value.sentence, value=value.text)

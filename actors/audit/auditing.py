@@ -7,6 +7,9 @@ restart grants no further chance.
 
 from collections.abc import Sequence
 from functools import partial
+from typing import cast
+
+from anyio.lowlevel import checkpoint
 
 from ...stores.records import Audited, JournalEntry, Noted
 from ..events import AlertRaised, AuditMismatch
@@ -17,9 +20,9 @@ from ..outcome import Completed, Outcome
 from ..session import Session
 from ..steps import Finish
 from ..work import CutOff, Work
-from .audit import Audit, Values, audit
+from .audit import Audit, Values, audit_in_portions
 from .claims_given import claims_given
-from .claims_made import PATH
+from .claims_made import PATH, Claim
 from .claims_text import shown
 from .findings import Finding, line_of
 from .judge import Judging
@@ -96,13 +99,13 @@ class Auditing:
         ran = ran_of_messages(messages)
         if not needs_journal(state, len(ran)):
             record = self._record(ran, said_in_messages(messages), files)
-            found = audit(statement, record, claims=claims_given(ran), values=values)
+            found = await _compared(statement, record, claims_given(ran), values)
             if not found.mismatches or not ran:
                 return found, record
         entries = await self._entries()
         ran = ran_of_journal(entries)
         record = self._record(ran, said_in_journal(entries), files)
-        return audit(statement, record, claims=claims_given(ran), values=values), record
+        return await _compared(statement, record, claims_given(ran), values), record
 
     def _record(self, ran: Sequence[Ran], said: Sequence[str], files: Files) -> Record:
         instructions = self._session.installed.agent.instructions
@@ -175,6 +178,20 @@ class Auditing:
         text = f"{about} claims what did not happen: {lines[0]} (first met by session {session.id})"
         if session.services.alerts.due(f"mismatch {about}", text, every_s, session.id):
             session.emit(AlertRaised(session_id=session.id, at_ms=session.now_ms(), text=text))
+
+
+async def _compared(
+    statement: str, record: Record, claims: Sequence[Claim], values: Values
+) -> Audit:
+    """Let the other sessions have their turn in between: the first claims of a process need many
+    patterns, and these are compiled when they are first met."""
+    portions = audit_in_portions(statement, record, claims=claims, values=values)
+    while True:
+        try:
+            next(portions)
+        except StopIteration as end:
+            return cast(Audit, end.value)
+        await checkpoint()
 
 
 def _told(lines: Sequence[str]) -> str:
