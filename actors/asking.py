@@ -5,7 +5,7 @@ from typing import assert_never
 
 import msgspec
 
-from ..stores.records import Answered, Noted, Usage
+from ..stores.records import Answered, Noted
 from ..supervisor.breaker import Wait, verdict_of
 from ..supervisor.decide import (
     Conclude,
@@ -30,7 +30,7 @@ from .events import (
 from .gate import Held, enter_later, held_since
 from .handover.dossier import Trouble, alert_of, over_budget
 from .handover.wording import cleaned, refusal_of, refused_request, retried
-from .metering import Meter
+from .metering import NOTHING, Meter, consumed_by
 from .model import ModelReply, ModelRequest
 from .parking import parks
 from .pruning.pruner import Pruner
@@ -40,8 +40,6 @@ from .state import CONCLUDE, MODEL
 from .text import exact
 from .upstreams import Full, Ticket
 from .work import CutOff, Superseded, Work, pause
-
-_NOTHING = Usage()
 
 
 class Asking:
@@ -182,7 +180,7 @@ class Asking:
         request = self._request(attempt)
         session.emit(ModelAsked(session_id=session.id, at_ms=session.now_ms(), attempt=attempt))
         self._asked_at = session.services.clock.now()
-        usage = _NOTHING
+        usage = NOTHING
         session.active.enter(self._asked_at)
         try:
             complete = partial(session.installed.model.complete, request)
@@ -193,7 +191,7 @@ class Asking:
         except Superseded:
             raise
         except Exception as error:  # noqa: BLE001 - the boundary: whatever a client raises
-            usage = getattr(error, "usage", None) or usage
+            usage = consumed_by(error)
             failure = cleaned(
                 session.services.classify(error, traits=MODEL_TRAITS), session.services.mask
             )

@@ -11,6 +11,8 @@ from .model import Prices
 OUTPUT_TOKENS_MAX = 4096
 """What one answer is taken to need at most, for a model that does not say."""
 
+NOTHING = Usage()
+
 _FIRST: Amounts = ((MODEL_CALLS, 1),)
 _AGAIN: Amounts = ((MODEL_CALLS, 1), (RETRIES, 1))
 
@@ -65,6 +67,15 @@ class Meter:
         if not first:
             account.add(RETRIES, 1)
         return usage
+
+
+def consumed_by(error: Exception) -> Usage:
+    """Return what an attempt that broke off consumed, as its client told through the exception.
+
+    What other libraries' exceptions call ``usage`` is no such word.
+    """
+    usage = getattr(error, "usage", None)
+    return usage if isinstance(usage, Usage) else NOTHING
 
 
 def answer_max(

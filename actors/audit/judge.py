@@ -14,7 +14,7 @@ from ..budget import Refusal
 from ..events import AuditAssessed
 from ..gate import Held, enter
 from ..handover.wording import encodable
-from ..metering import Meter
+from ..metering import NOTHING, Meter, consumed_by
 from ..model import Model, ModelReply, ModelRequest, UserMessage
 from ..replies import checked
 from ..session import Session
@@ -135,7 +135,7 @@ class Judging:
                 tools=(SCHEMA,),
                 output_tokens_max=min(output_max, self._meter.answer_max or output_max),
             )
-            usage = Usage()
+            usage = NOTHING
             session.active.enter()
             try:
                 reply = await self._complete(request)
@@ -144,7 +144,7 @@ class Judging:
             except (CutOff, Superseded):
                 raise
             except Exception as error:
-                usage = getattr(error, "usage", None) or usage
+                usage = consumed_by(error)
                 ticket.verdict = verdict_of(session.services.classify(error, traits=MODEL_TRAITS))
                 raise
             finally:

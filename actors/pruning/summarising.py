@@ -3,13 +3,12 @@
 from collections.abc import Sequence
 from functools import partial
 
-from ...stores.records import Usage
 from ...supervisor.breaker import verdict_of
 from ...supervisor.failure import MODEL_TRAITS
 from ..budget import Refusal
 from ..gate import Held, enter
 from ..handover.wording import encodable
-from ..metering import Meter
+from ..metering import NOTHING, Meter, consumed_by
 from ..model import Message, ModelReply, ModelRequest, UserMessage
 from ..replies import checked
 from ..session import Session
@@ -65,7 +64,7 @@ class Summarising:
             messages=[UserMessage(text)],
             output_tokens_max=min(output_max, self._meter.answer_max or output_max),
         )
-        usage = Usage()
+        usage = NOTHING
         with ticket:
             session.active.enter()
             try:
@@ -77,7 +76,7 @@ class Summarising:
                     raise
                 return None
             except Exception as error:  # noqa: BLE001 - the boundary: whatever a client raises
-                usage = getattr(error, "usage", None) or usage
+                usage = consumed_by(error)
                 ticket.verdict = verdict_of(session.services.classify(error, traits=MODEL_TRAITS))
                 return None
             finally:

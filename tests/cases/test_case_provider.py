@@ -248,6 +248,24 @@ async def test_PP_02_a_retry_replaces_the_attempt_that_broke_off(store: MemorySt
     assert beyond.tokens == 14
 
 
+class OwnUsage(TransientError):
+    """What another library raises: it calls something else by that name."""
+
+    usage: object = {"input": 3}
+
+
+async def test_PP_02_what_an_exception_calls_usage_may_be_something_else(
+    store: MemoryStore,
+) -> None:
+    of = agent([OwnUsage("connection lost"), ModelReply(text="done", usage=Usage(11, 9))], [])
+    async with Runtime(store, agents=[of], policy=AT_ONCE) as runtime:
+        await runtime.start("agent", "go", session_id="s-1")
+        assert await ended(runtime, "s-1") == Completed("done")
+    async with opened(store):
+        spent = (await store.head("s-1")).facts.spent
+    assert (spent.model_calls, spent.tokens) == (2, 20)
+
+
 @pytest.mark.parametrize("vendor", STREAMS, ids=attrgetter("id"))
 async def test_PP_02_over_the_wire_a_stream_that_broke_in_a_call_is_begun_anew(
     tmp_path: Path, vendor: Vendor
