@@ -1,7 +1,8 @@
-"""Load what the library leaves out until it is needed, most of it tables of patterns.
+"""Load what the library leaves out until it is needed, most of it tables.
 
 A process that only looks into a store needs none of it. A runtime loads it when it is made: the first
-failure, answer or shell command must not hold up all sessions for as long as that takes.
+failure, answer or shell command must not hold up all sessions for as long as that takes. The patterns
+in the tables are compiled one by one, when each is first met.
 """
 
 from importlib import import_module

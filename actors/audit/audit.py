@@ -80,13 +80,14 @@ def audit(
 def audit_in_portions(
     statement: str, record: Record, *, claims: Sequence[Claim] = (), values: Values = "alarm"
 ) -> Generator[None, None, Audit]:
-    """Do what `audit` does, stopping twice on the way where there are claims to compare."""
+    """Do what `audit` does, stopping on the way where there are claims or values to compare."""
     made = [*claims_of(statement), *claims]
-    if made:
+    stops = bool(made) or any(each.isdigit() for each in statement)
+    if stops:
         yield
     ledger = Ledger(record)
     found = check(made, ledger, statement)
-    if made:
+    if stops:
         yield
     found += substitutes(statement, ledger)
     found += files_not_there(statement, ledger)
@@ -97,6 +98,8 @@ def audit_in_portions(
     found += empty_after_all(statement, ledger)
     found += wrong_pairs(statement, ledger)
     found += untold(statement, ledger, found)
+    if stops:
+        yield
     if values != "off" and record.ran:
         found += unsupported(
             statement, ledger, "unsupported_value" if values == "alarm" else "unverified"

@@ -183,7 +183,7 @@ class Auditing:
 async def _compared(
     statement: str, record: Record, claims: Sequence[Claim], values: Values
 ) -> Audit:
-    """Let the other sessions have their turn in between: the first claims of a process need many
+    """Let the other sessions have their turn in between: the first answers of a process need many
     patterns, and these are compiled when they are first met."""
     portions = audit_in_portions(statement, record, claims=claims, values=values)
     while True:
