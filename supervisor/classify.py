@@ -1,7 +1,7 @@
 """What kind of failure an error is: the door to `classifying`.
 
-The tables behind it take long to load, and a process that only reads a store needs none of them. They load with the first error; a runtime loads them when it
-is made, so that no session waits for them.
+The tables behind it take long to load, and a process that only reads a store needs none of them. They
+load with the first error; a runtime loads them when it is made, so that no session waits for them.
 """
 
 from collections.abc import Mapping

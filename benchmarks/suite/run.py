@@ -72,6 +72,7 @@ def run_cell(python: Path, module: str, given: Mapping[str, object], limit_s: fl
         process = subprocess.Popen(
             [str(python), "-m", module, json.dumps({**given, "folder": str(folder)})],
             cwd=ROOT,
+            env=_environment(),
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
@@ -89,6 +90,16 @@ def run_cell(python: Path, module: str, given: Mapping[str, object], limit_s: fl
         raise CellFailed(last[-2000:])
     found: Figures = json.loads(said.splitlines()[-1])
     return found
+
+
+def _environment() -> dict[str, str]:
+    """Have modules compiled once, as those of an installed package are: what is loaded late would
+    otherwise be compiled inside each cell, where the shell keeps Python from writing that down."""
+    kept = {name: each for name, each in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    return {**kept, "PYTHONPYCACHEPREFIX": _BYTECODE.name}
+
+
+_BYTECODE = tempfile.TemporaryDirectory(prefix="bench-bytecode-", ignore_cleanup_errors=True)
 
 
 class Filled:
