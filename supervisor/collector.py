@@ -1,14 +1,15 @@
 """The interpreter's garbage collector, looked after while sessions run.
 
 The interpreter's own rule is made for programs whose objects die young. Here whatever waits is alive:
-thousands of sessions survive every young collection, and each quarter that is added to the old
-objects costs a pass over all of them. So the interpreter looks at new objects alone, and less often,
-and older ones are looked at here:
+thousands of sessions survive every young collection, are gone through twice, and each quarter that
+is added to the old objects costs a pass over all of them. So the interpreter looks at new objects
+alone, less often, and never again at what survived. Here is looked at
 
-- those that have come since the last look, once the process has grown by `STEP_BYTES`;
+- what is new, also once the process has grown by `STEP_BYTES`, since few objects may be large, and
+  each second in which a thousand have come, since they may hold more than memory;
 - all, once the process is twice as large as that left it, so that honest growth costs a number of
   passes that is logarithmic in it, and garbage can at most double the process;
-- all, in at most `SHARE_MAX` of the time, whether or not anything grew: garbage may hold more than memory.
+- all, in at most `SHARE_MAX` of the time, whether or not anything grew.
 
 Nothing is frozen (`gc.freeze`): passes over everything are too rare for that to matter, and what the
 program held when it entered could be garbage later.
@@ -41,10 +42,16 @@ def check_care(care: object) -> bool:
     return care == "tuned"
 
 
-MIDDLE, ALL = 1, 2
+NEW, ALL = 0, 2
 """What a collection looks at, as `gc.collect` counts it: what came since the last one, or everything."""
 
-STEP_BYTES: Final = 64 * 1024 * 1024
+STEP_BYTES: Final = 16 * 1024 * 1024
+ALL_STEP_BYTES: Final = 128 * 1024 * 1024
+
+NEW_EVERY_S: Final = 1.0
+NEW_MIN: Final = 1_000
+"""Objects: fewer are worth no look for their own sake, so a program at rest is left in peace."""
+
 SHARE_MAX: Final = 0.01
 ALL_EVERY_S: Final = 60.0
 """Seconds between two looks at everything, at least; they cost some 10 ms in a small process."""
@@ -56,33 +63,40 @@ THRESHOLDS_FOUND = frozenset({(700, 10, 10), (2000, 10, 10), (2000, 10, 0)})
 """What interpreters start with: 3.11 and 3.12, 3.13, 3.14. Other ones were set by the program."""
 
 NEVER = 1_000_000
-YOUNG_ONLY = (20_000, NEVER, NEVER)
-"""Twenty thousand new objects are looked at in some 5 ms; more would save little and stall for longer."""
+NEW_ONLY = (20_000, NEVER, NEVER)
+"""Twenty thousand objects are looked at in some 5 ms. More at once do not fit into a processor's cache,
+and an object costs twice as much; of fewer, more are still in use, only to be let go a moment later."""
 
 LESS_OFTEN = (5_000, 10, 10)
 """Where memory cannot be read, so that nothing else bounds what few large cycles hold."""
 
 
 class Left(NamedTuple):
-    """How the last collections left the process: its bytes, and the time until which all is left alone."""
+    """How the last look at what was new, and the last at everything, left the process.
 
-    bytes_middle: int
-    bytes_all: int
+    Its bytes then, and from when on time alone is a reason for the next.
+    """
+
+    new_bytes: int
+    new_due_at: float
+    all_bytes: int
     all_due_at: float
 
 
-def due(held: int, now: float, left: Left, *, anything_new: bool) -> int | None:
-    """Return what has to be looked at now: `MIDDLE`, `ALL`, or None.
+def due(held: int, now: float, left: Left, *, new: int, looked: bool) -> int | None:
+    """Return what has to be looked at now: `NEW`, `ALL`, or None.
 
     Args:
         held: bytes of the process.
-        anything_new: whether young objects were collected since all were looked at.
+        new: objects that have come since the last look, about.
+        looked: whether anything was looked at since everything was.
     """
-    if held > left.bytes_all + max(left.bytes_all, 2 * STEP_BYTES):
+    if held > left.all_bytes + max(left.all_bytes, ALL_STEP_BYTES):
         return ALL
-    if held > left.bytes_middle + STEP_BYTES:
-        return MIDDLE
-    return ALL if anything_new and now >= left.all_due_at else None
+    if looked and now >= left.all_due_at:
+        return ALL
+    grown = held > left.new_bytes + STEP_BYTES
+    return NEW if grown or (new >= NEW_MIN and now >= left.new_due_at) else None
 
 
 class ReadsMemory(Protocol):
@@ -131,8 +145,8 @@ class Collector:
         self._users = 0
         self._found: tuple[int, int, int] | None = None
         self._memory: ReadsMemory | None = None
-        self._left = Left(0, 0, 0.0)
-        self._young_seen = 0
+        self._left = Left(0, 0.0, 0, 0.0)
+        self._looks = 0
         self._look_at = float("inf")
 
     def enter(self) -> None:
@@ -149,10 +163,10 @@ class Collector:
         if self._memory is None:
             gc.set_threshold(*LESS_OFTEN)
             return
-        gc.set_threshold(*YOUNG_ONLY)
+        gc.set_threshold(*NEW_ONLY)
         held, now = self._memory.read(), self._now()
-        self._left = Left(held, held, now + ALL_EVERY_S)
-        self._young_seen = _young_collections()
+        self._left = Left(held, now + NEW_EVERY_S, held, now + ALL_EVERY_S)
+        self._looks = _looks_at_new()
         self._look_at = now
 
     def leave(self) -> None:
@@ -161,7 +175,7 @@ class Collector:
             self._users -= 1
             if self._users:
                 return
-            if self._found is not None and gc.get_threshold() in (YOUNG_ONLY, LESS_OFTEN):
+            if self._found is not None and gc.get_threshold() in (NEW_ONLY, LESS_OFTEN):
                 gc.set_threshold(*self._found)
             if self._memory is not None:
                 self._memory.close()
@@ -179,25 +193,26 @@ class Collector:
             self._lock.release()
 
     def _look(self, now: float) -> None:
-        if self._memory is None or not gc.isenabled() or gc.get_threshold() != YOUNG_ONLY:
+        if self._memory is None or not gc.isenabled() or gc.get_threshold() != NEW_ONLY:
             return  # left meanwhile, or the program has taken it into its own hands
         self._look_at = now + LOOK_EVERY_S
-        young = _young_collections()
-        held = self._memory.read()
-        what = due(held, now, self._left, anything_new=young != self._young_seen)
+        looks, new = _looks_at_new(), gc.get_count()[0]
+        what = due(self._memory.read(), now, self._left, new=new, looked=looks != self._looks)
         if what is None:
             return
         gc.collect(what)
-        held, took = self._memory.read(), self._now() - now
-        if what == MIDDLE:
-            self._left = self._left._replace(bytes_middle=held)
+        held, after = self._memory.read(), self._now()
+        if what == NEW:
+            self._left = self._left._replace(new_bytes=held, new_due_at=after + NEW_EVERY_S)
             return
-        self._left = Left(held, held, now + max(ALL_EVERY_S, took / SHARE_MAX))
-        self._young_seen = young
+        rest_s = max(ALL_EVERY_S, (after - now) / SHARE_MAX)
+        self._left = Left(held, after + NEW_EVERY_S, held, after + rest_s)
+        self._looks = looks
 
 
-def _young_collections() -> int:
-    return gc.get_stats()[0]["collections"]
+def _looks_at_new() -> int:
+    """Return how often new objects were collected in this process, by us or by the interpreter."""
+    return gc.get_stats()[NEW]["collections"]
 
 
 COLLECTOR: Final = Collector()

@@ -23,12 +23,14 @@ from ukemi.supervisor import (
 from ukemi.supervisor.collector import (
     ALL,
     ALL_EVERY_S,
+    ALL_STEP_BYTES,
     LESS_OFTEN,
     LOOK_EVERY_S,
-    MIDDLE,
+    NEW,
+    NEW_MIN,
+    NEW_ONLY,
     SHARE_MAX,
     STEP_BYTES,
-    YOUNG_ONLY,
     Collector,
     Left,
     Memory,
@@ -64,7 +66,7 @@ def kernel(care: CollectorCare = "tuned") -> Kernel:
 
 async def test_a_runtime_tunes_it_while_it_is_entered() -> None:
     async with Runtime("memory:"):
-        assert gc.get_threshold() == YOUNG_ONLY
+        assert gc.get_threshold() == NEW_ONLY
     assert gc.get_threshold() == FOUND
 
 
@@ -72,8 +74,8 @@ async def test_a_runtime_tunes_it_while_it_is_entered() -> None:
 async def test_the_last_one_out_puts_back_what_was_found(care: CollectorCare) -> None:
     async with kernel():
         async with kernel(care):
-            assert gc.get_threshold() == YOUNG_ONLY
-        assert gc.get_threshold() == YOUNG_ONLY
+            assert gc.get_threshold() == NEW_ONLY
+        assert gc.get_threshold() == NEW_ONLY
     assert gc.get_threshold() == FOUND
 
 
@@ -112,7 +114,7 @@ def test_a_loop_of_another_thread_counts_too() -> None:
 
     thread = threading.Thread(target=anyio.run, args=(other,))
     anyio.run(first)
-    assert gc.get_threshold() == YOUNG_ONLY
+    assert gc.get_threshold() == NEW_ONLY
     leave.set()
     thread.join()
     assert gc.get_threshold() == FOUND
@@ -149,29 +151,30 @@ def test_other_words_for_it_are_refused() -> None:
 # ---------------------------------------------------------------- what is due
 
 BASE = 50 * MIB
-STEP = STEP_BYTES
+LEFT = Left(BASE, 1.0, BASE, 60.0)
 
 
 @pytest.mark.parametrize(
-    ("held", "now", "new", "what"),
+    ("held", "now", "new", "looked", "what"),
     [
-        pytest.param(BASE + STEP, 0, True, None, id="grown by a step"),
-        pytest.param(BASE + STEP + 1, 0, False, MIDDLE, id="grown by more"),
-        pytest.param(BASE + 2 * STEP + 1, 0, True, ALL, id="a small process has doubled"),
-        pytest.param(BASE // 2, 59, True, None, id="not yet"),
-        pytest.param(BASE // 2, 60, True, ALL, id="time"),
-        pytest.param(BASE // 2, 600, False, None, id="nothing has happened since"),
+        pytest.param(BASE + STEP_BYTES, 0, 9_999, True, None, id="grown by a step"),
+        pytest.param(BASE + STEP_BYTES + 1, 0, 0, False, NEW, id="grown by more"),
+        pytest.param(BASE, 1, NEW_MIN, True, NEW, id="many are new, for a second"),
+        pytest.param(BASE, 1, NEW_MIN - 1, True, None, id="few are new"),
+        pytest.param(BASE + ALL_STEP_BYTES + 1, 0, 0, True, ALL, id="a small process has doubled"),
+        pytest.param(BASE // 2, 60, 0, True, ALL, id="time"),
+        pytest.param(BASE // 2, 600, 0, False, None, id="nothing has happened since"),
     ],
 )
-def test_what_is_due(held: int, now: float, *, new: bool, what: int | None) -> None:
-    assert due(held, now, Left(BASE, BASE, 60.0), anything_new=new) == what
+def test_what_is_due(held: int, now: float, new: int, *, looked: bool, what: int | None) -> None:
+    assert due(held, now, LEFT, new=new, looked=looked) == what
 
 
 def test_a_large_process_is_gone_through_when_it_has_doubled() -> None:
-    large = 10 * STEP
-    left = Left(2 * large, large, 60.0)
-    assert due(2 * large, 0, left, anything_new=True) is None
-    assert due(2 * large + 1, 0, left, anything_new=True) == ALL
+    large = 5 * ALL_STEP_BYTES
+    left = Left(2 * large, 1.0, large, 60.0)
+    assert due(2 * large, 0, left, new=0, looked=True) is None
+    assert due(2 * large + 1, 0, left, new=0, looked=True) == ALL
 
 
 class Bench:
@@ -206,7 +209,6 @@ def bench() -> Generator[Bench]:
 
 def test_passes_over_everything_take_a_bounded_share_of_the_time(bench: Bench) -> None:
     bench.took = 2.0
-    passes = 0
     for _ in range(1_000):
         bench.time += 1.0
         gc.collect(0)
@@ -219,15 +221,15 @@ def test_passes_over_everything_take_a_bounded_share_of_the_time(bench: Bench) -
 
 def test_growth_is_met_at_most_every_few_milliseconds(bench: Bench) -> None:
     bench.collector.look()
-    bench.held += STEP + 1
+    bench.held += STEP_BYTES + 1
     bench.collector.look()
     assert not bench.collected
     bench.time += LOOK_EVERY_S
     bench.collector.look()
-    assert bench.collected == [MIDDLE]
+    assert bench.collected == [NEW]
     bench.time += LOOK_EVERY_S
     bench.collector.look()
-    assert bench.collected == [MIDDLE]
+    assert bench.collected == [NEW]
 
 
 @pytest.mark.parametrize("taken", ["thresholds", "switch"])
@@ -236,7 +238,7 @@ def test_a_program_that_takes_it_over_is_not_collected_for(bench: Bench, taken: 
         gc.disable()
     else:
         gc.set_threshold(9_000, 10, 10)
-    bench.held += 10 * STEP
+    bench.held += 10 * ALL_STEP_BYTES
     bench.time += ALL_EVERY_S
     bench.collector.look()
     assert not bench.collected
@@ -294,5 +296,5 @@ async def test_a_tool_that_makes_a_megabyte_of_cycles_each_step_does_not_fill_th
     finally:
         memory.close()
     assert len(held) == steps
-    assert max(held) - held[0] < 2 * STEP
-    assert len(knots) < steps / 2
+    assert max(held) - held[0] < 3 * STEP_BYTES
+    assert len(knots) < steps / 4
