@@ -37,9 +37,7 @@ def untold(statement: str, ledger: Ledger, found: Sequence[Finding]) -> list[Fin
     """Return what a statement should have told of and does not; none beside another mismatch."""
     if any(each.kind != "unverified" for each in found) or _says_little(statement):
         return []
-    if discloses(statement):
-        return []
-    return (
+    passed_over = (
         _failed(statement, ledger)
         or _failed_altogether(statement, ledger)
         or _not_all(statement, ledger)
@@ -49,6 +47,8 @@ def untold(statement: str, ledger: Ledger, found: Sequence[Finding]) -> list[Fin
         or ends_badly(statement, ledger)
         or last_command_failed(statement, ledger)
     )
+    # The calls are asked first: most have nothing to tell of, and a disclosure is a long search.
+    return [] if passed_over and discloses(statement) else passed_over
 
 
 def _said(statement: str) -> Claim:
@@ -343,9 +343,5 @@ def asked_to_change(said: Sequence[str]) -> bool:
     if order is None or text.endswith(("?", "？")):
         return False
     word = order[1].lower()
-    return (
-        any(
-            word in each.tools for each in ACTIONS.values() if not each.looks and each.name != "run"
-        )
-        or word in _CHANGING
-    )
+    deeds = (each for each in ACTIONS.values() if not each.looks and each.name != "run")
+    return word in _CHANGING or any(word in each.tools for each in deeds)
