@@ -138,6 +138,21 @@ print(sorted(heavy & set(sys.modules)), structlog.is_configured(), logging.getLo
     assert done.stdout == "[] False []\n"
 
 
+def test_making_a_runtime_compiles_no_table_of_patterns() -> None:
+    """It loads the tables; each pattern waits for the text that needs it."""
+    program = """
+import re, ukemi, ukemi.stores
+made, compile_now = [], re.compile
+re.compile = lambda *given: made.append(given) or compile_now(*given)
+ukemi.Runtime(ukemi.stores.MemoryStore())
+print(made)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, check=True, text=True, timeout=60
+    )
+    assert done.stdout == "[]\n"
+
+
 # ---------------------------------------------------------------- uses
 
 
