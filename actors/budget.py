@@ -7,6 +7,7 @@ interleave with another, so a limit holds under any concurrency.
 import math
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
+from typing import Any
 
 import msgspec
 from msgspec import Struct
@@ -174,8 +175,8 @@ class Account:
             self.chain += tuple(unique(above for parent in parents for above in parent.chain))
             self.is_capped = any(account.capped for account in self.chain)
         self._alone = len(self.chain) == 1
-        # Counted things are whole numbers, as their records have them.
-        self.own: list[float] = list(msgspec.structs.astuple(own or NOTHING))
+        # Counted things are whole numbers, here as in their records.
+        self.own: list[Any] = list(msgspec.structs.astuple(own or NOTHING))
         self.used = list(self.own)
         self.held = [0.0] * len(LIMITS)
         self.soft_told = _NONE
@@ -197,15 +198,15 @@ class Account:
 
     def take(self, index: int) -> Refusal | None:
         """Reserve and book one of something that is certain to be consumed."""
+        if self._alone and self.caps[index] is None:
+            self.own[index] += 1
+            self.used[index] += 1
+            return None
         for account in self.chain:
             cap = account.caps[index]
             if cap is not None and account.used[index] + account.held[index] + 1 > cap + 1e-9:
                 return Refusal(LIMITS[index], account.name, account.used[index], cap)
-        if self._alone:
-            self.own[index] += 1
-            self.used[index] += 1
-        else:
-            self.add(index, 1)
+        self.add(index, 1)
         return None
 
     def refusal(self, amounts: Amounts) -> Refusal | None:
@@ -294,18 +295,7 @@ class Account:
 
     def spent(self) -> Spent:
         """Return the holder's own consumption as a record."""
-        own = self.own
-        return Spent(
-            own[0],
-            own[1],
-            int(own[2]),
-            int(own[3]),
-            int(own[4]),
-            int(own[5]),
-            own[6],
-            int(own[7]),
-            int(own[8]),
-        )
+        return Spent(*self.own)
 
 
 def unique(accounts: Iterable["Account"]) -> list["Account"]:

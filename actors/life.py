@@ -38,6 +38,7 @@ from .steps import (
     RollBack,
     RunAgain,
     RunCall,
+    Step,
     Stop,
     Unwind,
     WaitUntil,
@@ -104,10 +105,7 @@ class Life:
         self._arm_deadline()
         try:
             with self._work:
-                outcome = None
-                while outcome is None:
-                    outcome = await self._step()
-                await self._leave(outcome)
+                await self._leave(await self._lived())
         except Fenced as error:
             # Another process drives the session now; nothing of it may happen here any more.
             session.lose(error)
@@ -163,35 +161,51 @@ class Life:
     def _stuck(self, what: str) -> None:
         self._session.services.give_up(self._session.id, what)
 
-    async def _step(self) -> Outcome | WaitUntil | AwaitDecision | None:
-        """Take one step; an outcome, or a long wait, ends the life."""
+    async def _lived(self) -> Outcome | WaitUntil | AwaitDecision:
+        """Take steps until an outcome, or a long wait, ends the life."""
         session = self._session
-        if session.cut is not None and self._obeys(session.cut):
-            return await self._settle_cut(session.cut)
-        trouble: Trouble | None = None
-        match step := next_step(session.state):
-            case AskModel() if session.installed.is_guard:
-                return self._calls_over()
-            case AskModel():
-                trouble = self._planning.look() or await self._asking.ask()
-            case RunCall():
+        while True:
+            if session.cut is not None and self._obeys(session.cut):
+                return await self._settle_cut(session.cut)
+            step = next_step(session.state)
+            # The two that nearly every step is come first.
+            if type(step) is AskModel and not session.installed.is_guard:
+                came = self._planning.look() or await self._asking.ask()
+            elif type(step) is RunCall:
                 found = session.state.trouble
-                trouble = await self._calling.run(step)
-                if found is not None and trouble is not None:
+                came = await self._calling.run(step)
+                if found is not None and came is not None:
                     # What an earlier life found beside these calls stays the reason to give up.
-                    trouble = trouble_from_data(found)
+                    came = trouble_from_data(found)
+            else:
+                came = await self._turn(step)
+            if came is None:
+                continue
+            if isinstance(came, Trouble):
+                came = await self._in_trouble(came)
+            if came is not None:
+                return came
+
+    async def _turn(self, step: Step) -> Outcome | WaitUntil | AwaitDecision | Trouble | None:
+        """Take one of the steps that turn the course of a session."""
+        match step:
+            case AskModel():
+                return self._calls_over()  # a scope's: there is no model
+            case RunCall():
+                return await self._calling.run(step)
             case RunAgain():
-                trouble = await self._calling.run_again(step)
+                return await self._calling.run_again(step)
             case Unwind():
                 return await self._unwind(step)
             case RollBack(entry):
                 await self._rolling.take(entry)
+                return None
             case WaitUntil():
                 return await self._wait(step)
             case AwaitDecision():
                 return await self._await_decision(step)
             case GiveUp():
-                trouble = trouble_from_data(step.trouble)
+                return trouble_from_data(step.trouble)
             case Stop():
                 await self._calling.settle_open("the session ends, since a call was denied")
                 return Stopped("denied")
@@ -204,8 +218,10 @@ class Life:
                 return self._as_it_was()
             case _:
                 assert_never(step)
-        if trouble is None:
-            return None
+
+    async def _in_trouble(self, trouble: Trouble) -> Outcome | None:
+        """Find a way out of it, where the plan has one; else hand the session over."""
+        session = self._session
         way = self._planning.way_out(trouble)
         if way is not None:
             await self._calling.settle_open("the plan was given up")
