@@ -84,13 +84,13 @@ class Executing:
         if call.probe_first:
             ended = await self._probe_first(call, tries)
         while ended is None:
-            ticket: Entered | Ended = NO_TICKET
+            ticket: Entered = NO_TICKET
             if upstream is not None:
-                ticket = await self._enter(call, tries, upstream)
-                if isinstance(ticket, Ended):
-                    ended = ticket
+                entered = await self._enter(call, tries, upstream)
+                if isinstance(entered, Ended):
+                    ended = entered
                     break
-                began_at = clock.now()
+                ticket, began_at = entered, clock.now()
             now = Attempt(self._session, call, began_at)
             with ticket:
                 result: Ended | Failure | None = self._refused(call, tries)

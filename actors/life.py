@@ -164,6 +164,7 @@ class Life:
     async def _lived(self) -> Outcome | WaitUntil | AwaitDecision:
         """Take steps until an outcome, or a long wait, ends the life."""
         session = self._session
+        came: Outcome | WaitUntil | AwaitDecision | Trouble | None
         while True:
             if session.cut is not None and self._obeys(session.cut):
                 return await self._settle_cut(session.cut)
