@@ -147,7 +147,8 @@ class Sessions:
         installed = self.taking.installed(agent)
         check_task(task)
         check_budget(installed, budget)
-        async with self.pool.places.starting(installed, facts):
+        # Once it is stored anybody may speak to it: who does so now waits until it is active.
+        async with self.pool.places.starting(installed, facts), self._lock(session_id):
             text = encodable(task)
             opened = self._opening(agent, budget, facts, on_failure, snapshots=snapshots)
             entries: list[JournalEntry] = [opened, Said(1, text)]

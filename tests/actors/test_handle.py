@@ -1,7 +1,13 @@
 """What a handle tells of a session that others go on with."""
 
+from functools import partial
+
+import anyio
+from store_faults import Fault, FaultyStore
+
 from ukemi import Agent, Completed, Runtime
 from ukemi.models import ScriptedModel
+from ukemi.stores import MemoryStore
 
 
 async def test_an_old_handle_learns_how_a_session_ended_that_another_has_reopened() -> None:
@@ -26,3 +32,19 @@ async def test_a_handle_tells_the_end_it_has_seen_after_the_runtime_was_left() -
         handle = await runtime.start("talker", "go")
         await handle.outcome()
     assert await handle.outcome() == Completed("an answer")
+
+
+async def test_a_message_may_come_while_the_session_is_being_started(store: MemoryStore) -> None:
+    """It is in the store, and not yet in memory: the message does not take it over from its start."""
+    agent = Agent("talker", model=ScriptedModel(lambda _: "an answer", delay_s=60.0))
+    faulty = FaultyStore(store)
+    async with Runtime(faulty, agents=[agent]) as runtime:
+        faulty.plan.append(Fault(at=faulty.commits + 1, when="after", hang=True, error=None))
+        async with anyio.create_task_group() as group:
+            group.start_soon(partial(runtime.start, "talker", "go", session_id="one"))
+            await faulty.hanging.wait()
+            group.start_soon(runtime.session("one").send, "go on")
+            await anyio.sleep(1.0)
+            faulty.release()
+        assert await runtime.session("one").outcome() == Completed("an answer")
+        assert (await store.head("one")).epoch == 1
