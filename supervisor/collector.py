@@ -212,7 +212,7 @@ class Collector:
 
 def _looks_at_new() -> int:
     """Return how often new objects were collected in this process, by us or by the interpreter."""
-    return gc.get_stats()[NEW]["collections"]
+    return int(gc.get_stats()[NEW]["collections"])
 
 
 COLLECTOR: Final = Collector()
