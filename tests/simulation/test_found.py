@@ -2,7 +2,7 @@
 
 import pytest
 from worlds.lives import live_world
-from worlds.plan import Call, Kill, Plan, Rules, StoreFault, Turn, Twin, World
+from worlds.plan import Call, Deed, Kill, Plan, Rules, StoreFault, Turn, Twin, World
 
 ORDER = Turn((Call("keyed", "s0t0c0"),))
 END = Turn(says="I am through.")
@@ -31,6 +31,17 @@ FOUND = {
         faults=(StoreFault(3, "fail", 20),),
         rules=IMPATIENT,
     ),
+    "a message that came while its session was being started took the session over from that": World(
+        seed=3693,
+        sessions=(
+            Plan("s0", (), start_s=3.083),
+            Plan("s1", (), start_s=5.909, answers=("edit",)),
+            Plan("s2", (Turn((Call("beside_undoable", "s2t0c0"),)),), answers=("edit",)),
+            Plan("s3", (), start_s=3.042),
+        ),
+        deeds=(Deed(5.911, "s1", "send"),),
+        rules=Rules(lease_s=30.0),
+    ),
 }
 
 
@@ -38,5 +49,5 @@ FOUND = {
 def test_it_stays_mended(found: str) -> None:
     lived = live_world(FOUND[found])
     assert not lived.violations
-    went_wrong = ("store fail", "read fails", "timeout_after", "store refused")
+    went_wrong = ("store fail", "read fails", "timeout_after", "store refused", "user: send")
     assert any(each in line for line in lived.trace for each in went_wrong), "it no longer does"
