@@ -20,13 +20,18 @@ INFINITE = float("inf")
 
 
 class Attempt:
-    """One attempt: when it began, whether its body was entered, and where it runs if that is a copy."""
+    """One attempt: when it began, whether its body was entered, and where it runs if that is a copy.
 
-    __slots__ = ("_call", "_session", "began_at", "directory", "entered")
+    ``deadline`` is on the event loop's clock; None: no limit.
+    """
 
-    def __init__(self, session: Session, call: Prepared, began_at: float) -> None:
+    __slots__ = ("_call", "_session", "began_at", "deadline", "directory", "entered", "number")
+
+    def __init__(self, session: Session, call: Prepared, number: int, began_at: float) -> None:
         self.began_at = began_at
+        self.number = number
         self.entered = False
+        self.deadline: float | None = None
         self.directory: str | None = None
         self._session = session
         self._call = call
@@ -40,6 +45,20 @@ class Attempt:
             secrets=session.installed.toolbox.secrets_for(tool) if tool.marks.secrets else None,
             threads=session.services.threads,
             on_start=self.enter,
+        )
+
+    def context(self) -> CallContext:
+        """Return what the body may know of its call."""
+        session, call = self._session, self._call
+        return CallContext(
+            session_id=session.id,
+            agent=session.installed.name,
+            tool=call.tool.name,
+            call=(call.n, call.index),
+            attempt=self.number,
+            key=call.key,
+            deadline=self.deadline,
+            working_directory=self.directory or session.facts.working_directory,
         )
 
     def enter(self) -> None:
@@ -123,22 +142,13 @@ class Attempting:
             )
         )
 
-    def context(self, call: Prepared, attempt: int, now: Attempt) -> CallContext:
-        """Return what the body may know of its call."""
-        session = self._session
-        account, limit_s = session.account, call.tool.marks.timeout_s
+    def deadline(self, began_at: float, limit_s: float | None) -> float | None:
+        """Return when a body has to have ended that begins now: by its own limit, and the session's."""
+        account = self._session.account
         left_s = account.left("seconds") if account.is_capped else INFINITE
-        deadline = now.began_at + (left_s if limit_s is None else min(limit_s, left_s))
-        return CallContext(
-            session_id=session.id,
-            agent=session.installed.name,
-            tool=call.tool.name,
-            call=(call.n, call.index),
-            attempt=attempt,
-            key=call.key,
-            deadline=None if deadline == INFINITE else deadline,
-            working_directory=now.directory or session.facts.working_directory,
-        )
+        if limit_s is not None:
+            left_s = min(limit_s, left_s)
+        return None if left_s == INFINITE else began_at + left_s
 
     def offer_subsessions(self) -> None:
         """Let bodies that run in this task, and in those it starts, hand work to sub-sessions."""

@@ -7,6 +7,7 @@ tried again alone, the step that led to it is not.
 
 from collections.abc import Callable
 from functools import partial
+from typing import Protocol
 
 import anyio
 from msgspec import Struct
@@ -40,8 +41,17 @@ _DELAY_S_FIRST = 0.05
 _DELAY_S_MAX = 1.0
 
 
-class Commit(Struct, frozen=True):
-    """Ask for a write; ``done`` is called once, synchronously, after COMMIT or with the refusal."""
+class Commit(Protocol):
+    """A write that is asked for; ``done`` is called once, synchronously, after COMMIT or with the refusal."""
+
+    @property
+    def write(self) -> Write: ...
+    @property
+    def done(self) -> Callable[[Written], None]: ...
+
+
+class Asked(Struct, frozen=True):
+    """A write, and who is told of it."""
 
     write: Write
     done: Callable[[Written], None]
@@ -88,14 +98,14 @@ class CheckpointActor:
                 await self._serve(waiting[start : start + BATCH_MAX])
                 COLLECTOR.look()  # work was done: a second is long for what its tools may leave
 
-    def submit(self, write: Write, done: Callable[[Written], None]) -> None:
+    def submit(self, commit: Commit) -> None:
         """Ask for a write without waiting; a refusal to take it is reported like any other."""
         try:
             if self.ref is None:
                 raise ActorGone("checkpoint", "the checkpoint actor has not started")
-            self.ref.tell(Commit(write, done))
+            self.ref.tell(commit)
         except (ActorGone, MailboxFull) as error:
-            done(StoreFailed(f"the checkpoint actor takes no writes now: {error}"))
+            commit.done(StoreFailed(f"the checkpoint actor takes no writes now: {error}"))
 
     async def commit(self, write: Write) -> Done:
         """Do one write and return once it is durable.
@@ -165,7 +175,7 @@ class CheckpointActor:
 
 
 def _commit_for(write: Write, reply: Reply[Written]) -> Commit:
-    return Commit(write, reply.set)
+    return Asked(write, reply.set)
 
 
 def _failed(error: Exception) -> UkemiError:

@@ -91,7 +91,7 @@ class Executing:
                     ended = entered
                     break
                 ticket, began_at = entered, clock.now()
-            now = Attempt(self._session, call, began_at)
+            now = Attempt(self._session, call, tries.attempt, began_at)
             with ticket:
                 result: Ended | Failure | None = self._refused(call, tries)
                 if result is None:
@@ -211,12 +211,11 @@ class Executing:
             now.began_at = clock.now()
         self._attempting.tell_start(call, tries)
         session.active.enter(now.began_at)
-        context = self._attempting.context(call, tries.attempt, now)
-        token = running.set(context)
+        limit_s = tool.marks.timeout_s
+        now.deadline = self._attempting.deadline(now.began_at, limit_s)
+        token = running.set(now)
         try:
-            value = await self._work.run(
-                now.begin, what=f"tool {tool.name}", limit_s=tool.marks.timeout_s
-            )
+            value = await self._work.run(now.begin, what=f"tool {tool.name}", limit_s=limit_s)
             failed = declared(tool, value)
             # What cannot be rendered or judged is a fault of the tool, and no reason to run it again.
             elapsed_s = clock.now() - now.began_at
@@ -224,7 +223,7 @@ class Executing:
         except CutOff:
             return self._ends.cut_off(call, tries, now)
         except Superseded as over:
-            late = LateOutcome(tool.name, now.began_at, over.value, over.error, context)
+            late = LateOutcome(tool.name, now.began_at, over.value, over.error, now.context())
             session.services.late(late)
             raise
         except Exception as error:  # noqa: BLE001 - the tool boundary: whatever a body raises

@@ -56,21 +56,16 @@ class Acknowledgement:
 class _Row:
     """A row under way: what was asked for, kept until the store has answered."""
 
-    __slots__ = ("_answered", "acknowledgement", "append")
+    __slots__ = ("_journal", "acknowledgement", "write")
 
-    def __init__(
-        self,
-        append: Append,
-        acknowledgement: Acknowledgement,
-        answered: Callable[["_Row", Written], None],
-    ) -> None:
-        self.append = append
+    def __init__(self, journal: "Journal", write: Append, acknowledgement: Acknowledgement) -> None:
+        self._journal = journal
+        self.write = write
         self.acknowledgement = acknowledgement
-        self._answered = answered
 
     def done(self, written: Written) -> None:
         """The store has answered."""
-        self._answered(self, written)
+        self._journal.answered(self, written)
 
 
 class Journal:
@@ -215,13 +210,13 @@ class Journal:
             self.fenced = True
             raise Fenced(f"session {head.session_id} was taken over (epoch {head.epoch})")
         row = self._flying
-        if row is not None and head.seq >= row.append.seq:
-            self._answered(row, Done(self.epoch, row.append.seq))
+        if row is not None and head.seq >= row.write.seq:
+            self.answered(row, Done(self.epoch, row.write.seq))
         elif row is not None:
             if row.acknowledgement.error is not None:
                 # It has told its waiters; the next try needs a new one.
                 row.acknowledgement = Acknowledgement(self._checkpoint.future)
-            self._checkpoint.submit(row.append, row.done)
+            self._checkpoint.submit(row)
         while self._flying is not None:
             await self._flying.acknowledgement.wait()
 
@@ -257,15 +252,16 @@ class Journal:
             taken=self._taken,
         )
         self._facts, self._taken = None, ()
-        row = self._flying = _Row(append, acknowledgement, self._answered)
-        self._checkpoint.submit(append, row.done)
+        row = self._flying = _Row(self, append, acknowledgement)
+        self._checkpoint.submit(row)
 
-    def _answered(self, row: _Row, written: Written) -> None:
+    def answered(self, row: _Row, written: Written) -> None:
+        """The store has answered for a row."""
         if row is not self._flying:
             return  # answered already, by way of resubmit
         if isinstance(written, Done):
             self._flying = None
-            self.seq = row.append.seq
+            self.seq = row.write.seq
             entries, self._entries = self._entries, []
             self._on_stored(entries)
             row.acknowledgement.set(None)

@@ -24,7 +24,7 @@ from ..stores.liveness import owner_is_dead
 from ..supervisor import Context
 from ..supervisor.clock import Clock
 from ..supervisor.logs import log
-from .checkpoint import CheckpointActor
+from .checkpoint import Asked, CheckpointActor
 from .events import AlertRaised
 from .handover.wording import encodable
 from .secrets import Mask
@@ -114,7 +114,7 @@ class Teller:
             session_id=session_id,
         )
         self._storing += 1
-        self._checkpoint.submit(warn, partial(self._stored, warn))
+        self._checkpoint.submit(Asked(warn, partial(self._stored, warn)))
 
     def _is_new(self, text: str) -> bool:
         now = self._clock.now()
@@ -207,7 +207,7 @@ class Teller:
         if waiting.stored:
             self._settled.add(name)
             self._storing += 1
-            self._checkpoint.submit(Warned(name=name), partial(self._forgotten, name))
+            self._checkpoint.submit(Asked(Warned(name=name), partial(self._forgotten, name)))
 
     def _forgotten(self, name: str, written: Written) -> None:
         self._stored_one()

@@ -5,6 +5,7 @@ their threads each see their own.
 """
 
 from contextvars import ContextVar
+from typing import Protocol
 
 from msgspec import Struct
 
@@ -33,7 +34,13 @@ class CallContext(Struct, frozen=True, kw_only=True):
     probe: bool = False
 
 
-running: ContextVar[CallContext] = ContextVar("ukemi_call")
+class UnderWay(Protocol):
+    """An attempt that says what its body may know of the call, once the body asks."""
+
+    def context(self) -> CallContext: ...
+
+
+running: ContextVar[CallContext | UnderWay] = ContextVar("ukemi_call")
 """The call that runs here; set by whoever runs its body, and by `calling`."""
 
 
@@ -54,7 +61,8 @@ def current() -> CallContext:
 
 def current_or_none() -> CallContext | None:
     """Return the call this code runs for, or None outside of one."""
-    return running.get(None)
+    found = running.get(None)
+    return found if found is None or isinstance(found, CallContext) else found.context()
 
 
 class calling:
