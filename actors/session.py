@@ -12,7 +12,6 @@ import msgspec
 
 from ..stores.base import Facts, Fenced, OpenRequest
 from ..stores.records import (
-    Answered,
     Booked,
     Decided,
     Ended,
@@ -56,6 +55,9 @@ STATUS: dict[type[Outcome], SessionStatus] = {
     HandedOver: "handed_over",
     Stopped: "stopped",
 }
+
+_BY_PEOPLE = frozenset({Decided, Requested, Judged, Said})
+"""Entries that are told once they are stored; how the model and its calls go on is told as it happens."""
 
 
 class Session:
@@ -175,24 +177,30 @@ class Session:
     # ------------------------------------------------------------ telling
 
     def _stored(self, entries: Sequence[JournalEntry]) -> None:
-        at_ms = self.now_ms()
         for entry in entries:
-            if type(entry) is Answered:
-                continue  # told when it came
             if type(entry) is Resulted:
-                self.emit(CheckpointStored(session_id=self.id, at_ms=at_ms, counter=entry.counter))
-            elif isinstance(entry, Decided):
+                self.emit(
+                    CheckpointStored(session_id=self.id, at_ms=self.now_ms(), counter=entry.counter)
+                )
+            elif type(entry) in _BY_PEOPLE:
+                self._heard(entry)
+
+    def _heard(self, entry: JournalEntry) -> None:
+        """What people said, or are asked, is stored."""
+        at_ms = self.now_ms()
+        match entry:
+            case Decided():
                 self.emit(decision_taken(self.id, at_ms, entry))
-            elif isinstance(entry, Requested):
+            case Requested():
                 self.emit(approval_asked(self.id, at_ms, entry))
-            elif isinstance(entry, Judged):
+            case Judged():
                 self.emit(approval_closed(self.id, at_ms, entry))
                 if self._decision is not None:
                     self._decision.set()
-            elif isinstance(entry, Said):
-                self.emit(
-                    MessageReceived(session_id=self.id, at_ms=at_ms, n=entry.n, text=entry.text)
-                )
+            case Said(n, text):
+                self.emit(MessageReceived(session_id=self.id, at_ms=at_ms, n=n, text=text))
+            case _:
+                pass
 
     # ------------------------------------------------------------ questions to people
 
