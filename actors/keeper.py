@@ -311,20 +311,25 @@ class Keeper:
             strays.discard(session_id)
             ours = head is not None and head.owner == self._ownership.owner
             if ours and session_id not in self._sessions.active:
-                await self._adopt_one(session_id, frozenset(), [])
+                settled = await self._adopt_one(session_id, frozenset(), [])
+                if not settled:
+                    strays.add(session_id)
 
     async def _adopt_one(
         self, session_id: str, dead: frozenset[str], adopted: list[str], by: str = "due"
-    ) -> None:
+    ) -> bool:
+        """Take a session over, or say why not; False where it is to be tried again."""
         try:
             await self._sessions.resume(session_id, dead, by=by)
             adopted.append(session_id)
         except SessionOwned:
-            return  # somebody else was faster
+            pass  # somebody else was faster
         except StoreFailed as error:
             # It says nothing of the session, which is looked for again at the next tick.
             self._raise_alert(f"session {session_id} could not be resumed yet: {error}")
+            return False
         except Exception as error:  # noqa: BLE001 - whatever is stored in one must not keep others
             # It stays as it is in the store; one that cannot be taken must not keep others waiting.
             self._refused.add(session_id)
             self._raise_alert(f"session {session_id} could not be resumed: {error}")
+        return True

@@ -322,8 +322,11 @@ class Sessions:
         stored = session.journal.append(
             *entries, blobs=blobs, status=status, facts=facts, taken=taken
         )
-        await stored.wait()
-        self._book.close(session.id)
+        try:
+            with self.taking.stray_if_cut_off(session.id):
+                await stored.wait()
+        finally:
+            self._book.close(session.id)
         if session.state.outcome is not None:
             session.outcome = outcome_from_data(session.state.outcome)
         session.ended.set()

@@ -3,11 +3,14 @@
 from functools import partial
 
 import anyio
+import pytest
 from store_faults import Fault, FaultyStore
 
-from ukemi import Agent, Completed, Runtime
+from ukemi import Agent, Completed, Policy, Runtime
 from ukemi.models import ScriptedModel
 from ukemi.stores import MemoryStore
+from ukemi.stores.base import StoreFailed
+from ukemi.supervisor.policy import StoragePolicy
 
 
 async def test_an_old_handle_learns_how_a_session_ended_that_another_has_reopened() -> None:
@@ -48,3 +51,25 @@ async def test_a_message_may_come_while_the_session_is_being_started(store: Memo
             faulty.release()
         assert await runtime.session("one").outcome() == Completed("an answer")
         assert (await store.head("one")).epoch == 1
+
+
+async def test_an_ended_session_that_the_store_did_not_take_back_is_put_back_later(
+    store: MemoryStore,
+) -> None:
+    """Cancelling it takes it up and lets go of it again; between the two the store fails, and once more."""
+    agent = Agent("talker", model=ScriptedModel(["an answer"]))
+    faulty = FaultyStore(store)
+    impatient = Policy(storage=StoragePolicy(retry_s_max=0.5))
+    async with Runtime(faulty, agents=[agent], policy=impatient) as runtime:
+        handle = await runtime.start("talker", "go", session_id="one")
+        assert await handle.outcome() == Completed("an answer")
+        await anyio.sleep(1.0)
+        faulty.plan.append(Fault(at=faulty.commits + 2, always=True))
+        with pytest.raises(StoreFailed):
+            await runtime.session("one").cancel()
+        assert (await store.head("one")).owner is not None
+        faulty.plan[:] = [Fault(at=faulty.loads + 1, op="load")]
+        await anyio.sleep(60.0)
+        assert faulty.loads > faulty.plan[0].at
+        assert await runtime.session("one").outcome() == Completed("an answer")
+        assert (await store.head("one")).owner is None
