@@ -183,7 +183,8 @@ class Work:
         self._on_stuck = on_stuck
         self._bodies: list[_Body] = []
         self._graces: dict[_Body, Timer] = {}
-        self._scope: type[anyio.CancelScope] | None = None
+        # Then the loop's own class: made from anyio's it is looked up, and initialised twice.
+        self._scope: type[anyio.CancelScope] = anyio.CancelScope
         self._standing: _Standing | None = None
         self.cut: Cut | None = None
         self.closed = False
@@ -283,14 +284,13 @@ class Work:
 
     def _begun(self, what: str) -> _Body:
         """Open the scope that the next body runs in: the shared one, or one of its own."""
-        if self._scope is None:
-            # The loop's own class: made from anyio's it is looked up, and initialised twice.
-            self._scope = type(anyio.CancelScope())
         standing = self._standing
         if standing is not None and not standing.busy:
             standing.begin(what, self._scope)
+            self._scope = type(standing.scope)
             return standing
         body = _Body(what, self._scope())
+        self._scope = type(body.scope)
         body.scope.__enter__()
         return body
 
