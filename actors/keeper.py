@@ -22,6 +22,7 @@ from ..stores.liveness import owner_is_dead
 from ..stores.records import SessionStatus
 from ..supervisor import Context
 from ..supervisor.clock import Clock
+from ..supervisor.collector import COLLECTOR
 from .heads import each_head
 from .inbox import Inbox
 from .ownership import Ownership
@@ -236,10 +237,13 @@ class Keeper:
     ) -> None:
         """Take sessions over, some of them side by side; a task for each would cost as much again."""
         left = iter(ids)
+        many = len(ids) > ADOPTED_AT_ONCE
 
         async def adopt_some() -> None:
             for session_id in left:
                 await self._adopt_one(session_id, dead, adopted, by)
+                if many:
+                    COLLECTOR.keep()  # nearly all that is new are their conversations
 
         async with anyio.create_task_group() as group:
             for _ in ids[:ADOPTED_AT_ONCE]:

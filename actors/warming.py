@@ -5,6 +5,7 @@ failure, answer or shell command must not hold up all sessions for as long as th
 in the tables are compiled one by one, when each is first met.
 """
 
+import gc
 from importlib import import_module
 
 LATER = (
@@ -18,5 +19,11 @@ LATER = (
 
 def warm() -> None:
     """Load them; of no effect the second time."""
-    for name in LATER:
-        import_module(f"..{name}", __package__)
+    collects = gc.isenabled()
+    gc.disable()  # tables live as long as the process: to look for garbage among them takes half as long again
+    try:
+        for name in LATER:
+            import_module(f"..{name}", __package__)
+    finally:
+        if collects:
+            gc.enable()

@@ -11,8 +11,9 @@ alone, less often, and never again at what survived. Here is looked at
   passes that is logarithmic in it, and garbage can at most double the process;
 - all, in at most `SHARE_MAX` of the time, whether or not anything grew.
 
-Nothing is frozen (`gc.freeze`): passes over everything are too rare for that to matter, and what the
-program held when it entered could be garbage later.
+Nothing stays frozen (`gc.freeze`): passes over everything are too rare for that to matter, and what the
+program held when it entered could be garbage later. Where very much is made at once that is known to
+live, it is counted among what is old without having been looked at, see `Collector.keep`.
 
 Where the process's memory cannot be read, the interpreter keeps its rule for older objects.
 """
@@ -66,6 +67,9 @@ NEVER = 1_000_000
 NEW_ONLY = (20_000, NEVER, NEVER)
 """Twenty thousand objects are looked at in some 5 ms. More at once do not fit into a processor's cache,
 and an object costs twice as much; of fewer, more are still in use, only to be let go a moment later."""
+
+KEPT_MIN = 10_000
+"""Objects: with so many new ones the next look at them is near, and would find all of them in use."""
 
 LESS_OFTEN = (5_000, 10, 10)
 """Where memory cannot be read, so that nothing else bounds what few large cycles hold."""
@@ -192,9 +196,29 @@ class Collector:
         finally:
             self._lock.release()
 
+    def keep(self) -> None:
+        """Count what is new among what is old, unseen, where it is much: the caller knows that it lives.
+
+        Garbage among it is found by the next look at everything. Cheap, as `look` is.
+        """
+        if gc.get_count()[0] < KEPT_MIN or not self._lock.acquire(blocking=False):
+            return
+        try:
+            # What the program has frozen stays so.
+            if self._tuned() and not gc.get_freeze_count():
+                gc.freeze()
+                gc.unfreeze()
+                self._looks = -1  # of these, nothing was looked at
+        finally:
+            self._lock.release()
+
+    def _tuned(self) -> bool:
+        """Tell whether nobody has left meanwhile, or taken it into the program's own hands."""
+        return gc.isenabled() and gc.get_threshold() == NEW_ONLY
+
     def _look(self, now: float) -> None:
-        if self._memory is None or not gc.isenabled() or gc.get_threshold() != NEW_ONLY:
-            return  # left meanwhile, or the program has taken it into its own hands
+        if self._memory is None or not self._tuned():
+            return
         self._look_at = now + LOOK_EVERY_S
         looks, new = _looks_at_new(), gc.get_count()[0]
         what = due(self._memory.read(), now, self._left, new=new, looked=looks != self._looks)

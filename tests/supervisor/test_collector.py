@@ -24,6 +24,7 @@ from ukemi.supervisor.collector import (
     ALL,
     ALL_EVERY_S,
     ALL_STEP_BYTES,
+    KEPT_MIN,
     LESS_OFTEN,
     LOOK_EVERY_S,
     NEW,
@@ -242,6 +243,53 @@ def test_a_program_that_takes_it_over_is_not_collected_for(bench: Bench, taken: 
     bench.time += ALL_EVERY_S
     bench.collector.look()
     assert not bench.collected
+
+
+def made(count: int) -> list[list[Any]]:
+    gc.collect()
+    return [[] for _ in range(count)]
+
+
+def is_old(thing: object) -> bool:
+    return any(each is thing for each in gc.get_objects(generation=ALL))
+
+
+def test_what_is_known_to_live_is_not_looked_at(bench: Bench) -> None:
+    there = made(KEPT_MIN + 1)
+    bench.collected.clear()
+    bench.collector.keep()
+    assert is_old(there[-1])
+    assert not bench.collected
+    assert not gc.get_freeze_count()
+
+
+def test_garbage_among_it_is_found_by_the_next_look_at_everything(bench: Bench) -> None:
+    there = made(KEPT_MIN + 1)
+    knot = Knot()
+    gone = weakref.ref(knot)
+    del knot
+    bench.collector.keep()
+    gc.collect(NEW)
+    assert gone() is not None
+    bench.time += ALL_EVERY_S
+    bench.collector.look()
+    assert gone() is None
+    assert there
+
+
+@pytest.mark.parametrize("why", ["few", "frozen", "taken over"])
+def test_nothing_is_kept_unseen(bench: Bench, why: str) -> None:
+    there = made(KEPT_MIN // 2 if why == "few" else KEPT_MIN + 1)
+    if why == "frozen":
+        gc.freeze()
+        there = made(KEPT_MIN + 1)
+    elif why == "taken over":
+        gc.set_threshold(90_000, 10, 10)
+    frozen = gc.get_freeze_count()
+    bench.collector.keep()
+    assert gc.get_freeze_count() == frozen
+    assert not is_old(there[-1])
+    gc.unfreeze()
 
 
 def test_where_memory_cannot_be_read_the_interpreter_keeps_its_rule() -> None:
