@@ -11,7 +11,7 @@ import anyio
 import msgspec
 from anyio import to_thread
 
-from ..stores.base import Fenced, Forget, Rewrite, StoreError, StoreFailed
+from ..stores.base import Fenced, Forget, Pack, Rewrite, StoreError, StoreFailed
 from ..supervisor import (
     ActorGone,
     AlreadyStarted,
@@ -36,7 +36,7 @@ from .handover.file import place_of, write_dossier
 from .life import Life
 from .outcome import HandedOver, Outcome
 from .places import Places
-from .retention import ROWS_MIN, oldest_kept, retain
+from .retention import PACKED_ROWS_MIN, ROWS_MIN, oldest_kept, retain
 from .services import Services
 from .session import Session
 from .work import Cut
@@ -199,6 +199,8 @@ class Pool:
                 write = await self._retention(session, kept)
                 if write is not None:
                     await self._services.checkpoint.commit(write)
+                if session.journal.seq >= PACKED_ROWS_MIN and not isinstance(write, Rewrite):
+                    await self._services.checkpoint.commit(Pack(session_id=session.id))
         except StoreError:
             return  # somebody goes on with it already, or the store fails: nothing is lost
 

@@ -33,6 +33,9 @@ from .state import SessionState
 ROWS_MIN = 64
 """Sessions with fewer rows are left as they are: rewriting them would free nothing to speak of."""
 
+PACKED_ROWS_MIN = 512
+"""Sessions of as many rows are moved into segments: a long chain of rows is slow to read from a cold disk."""
+
 PACK = 128
 """Old rows written as one."""
 

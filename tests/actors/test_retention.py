@@ -1,11 +1,15 @@
 """What is kept of an ended session: the conversation always, and the last checkpoints exactly."""
 
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
 import msgspec
 import pytest
 
-from ukemi import Agent, Completed, Policy, Runtime, tool
+from ukemi import Agent, Budget, Completed, Policy, Runtime, tool
 from ukemi.actors.inspection import checkpoint_at, entries_of, fold
-from ukemi.actors.retention import ROWS_MIN, retain
+from ukemi.actors.retention import PACKED_ROWS_MIN, ROWS_MIN, retain
 from ukemi.models import ScriptedModel, call
 from ukemi.stores import MemoryStore
 from ukemi.stores.base import Facts, Head, Row, StoredSession
@@ -187,3 +191,20 @@ async def test_a_session_that_holds_nothing_to_free_keeps_its_rows_and_gives_up_
     await store.close()
     assert len(kept.rows) == steps + 2
     assert kept.head.oldest_counter == steps - 2
+
+
+@pytest.mark.parametrize("anyio_backend", ["asyncio"])
+async def test_a_long_session_is_packed_at_its_end(tmp_path: Path) -> None:
+    agent = Agent(
+        "worker",
+        model=ScriptedModel([*(call("look", at=i) for i in range(PACKED_ROWS_MIN)), "done"]),
+        tools=[look],
+    )
+    path = tmp_path / "store.db"
+    async with Runtime(path, agents=[agent]) as runtime:
+        session = await runtime.start("worker", "go", session_id="s", budget=Budget(steps=None))
+        assert isinstance(await session.outcome(), Completed)
+    with closing(sqlite3.connect(path)) as connection:
+        (segments,) = connection.execute("SELECT count(*) FROM seg").fetchone()
+        (rows,) = connection.execute("SELECT count(*) FROM log").fetchone()
+    assert (segments > 3, rows) == (True, 0)
