@@ -1,25 +1,41 @@
 """A SQLite connection in a thread of its own, which runs whole jobs.
 
 One hop to the thread and back for a transaction, not one a statement; and for jobs that only read, one
-hop for all that are waiting: a thousand sessions loaded side by side pay for a few hops.
+hop for all that are waiting: a thousand sessions loaded side by side pay for a few hops. Where several
+want the same thing done, each with something of its own, it is done for all of them at once.
 """
 
 import asyncio
 import sqlite3
 import time
 from collections import deque
-from collections.abc import Callable
-from typing import TypeVar, cast
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, NamedTuple, TypeVar, cast
 
 import aiosqlite
 from anyio import CancelScope, to_thread
 
 T = TypeVar("T")
 
-Job = Callable[[sqlite3.Connection], object]
+Together = Callable[[sqlite3.Connection, Sequence[Any]], Sequence[object]]
+"""Does the same for several items. Answers the first of them, at least one; an exception is raised to
+whoever asked. The others are asked for again."""
 
-Answer = tuple[asyncio.Future[object], object, BaseException | None]
-"""Who asked, and what is to be told: a result or an error."""
+TOGETHER_MAX = 32
+"""Items at most that something is done for at once."""
+
+
+class Wanted(NamedTuple):
+    """What is to be done, for what, and who is told."""
+
+    job: Together
+    item: object
+    asked: asyncio.Future[object]
+
+
+Answer = tuple[asyncio.Future[object], object]
+"""Who asked, and what is to be told; an exception is raised there."""
 
 SHARE_S_MAX = 0.002
 """After so many seconds of work the thread hands back what it has: the first is not to wait for the last."""
@@ -32,7 +48,7 @@ class Channel(aiosqlite.Connection):
         super().__init__(connector, iter_chunk_size=64)
         # A program that ends without closing must end: to SQLite that is a crash, which is safe.
         self._thread.daemon = True
-        self._shared = deque[tuple[Job, asyncio.Future[object]]]()
+        self._shared = deque[Wanted]()
         self._under_way: asyncio.Future[list[Answer]] | None = None
 
     async def connect(self) -> None:
@@ -56,14 +72,18 @@ class Channel(aiosqlite.Connection):
         return cast(T, result)
 
     async def share(self, job: Callable[[sqlite3.Connection], T]) -> T:
-        """Run a job together with others that wait; whatever it raises is its own caller's."""
+        """Run a job in one hop with others that wait; whatever it raises is its own caller's."""
+        return cast(T, await self.join(partial(_alone, job), None))
+
+    async def join(self, job: Together, item: object) -> object:
+        """Have something done for an item, together with others that want the same done."""
         if self._connection is None or not self._running:
             raise _closed()
         future: asyncio.Future[object] = asyncio.get_running_loop().create_future()
-        self._shared.append((job, future))
+        self._shared.append(Wanted(job, item, future))
         if self._under_way is None:
             self._send()
-        return cast(T, await future)
+        return await future
 
     def _send(self) -> None:
         """Have the thread do what waits."""
@@ -76,32 +96,50 @@ class Channel(aiosqlite.Connection):
         answers: list[Answer] = []
         until = time.monotonic() + SHARE_S_MAX
         while self._shared and (not answers or time.monotonic() < until):
-            job, future = self._shared.popleft()
+            together = self._next()
             try:
                 if self._connection is None:  # closed between the question and its turn
                     raise _closed()
-                answers.append((future, job(self._connection), None))
+                told = together[0].job(self._connection, [wanted.item for wanted in together])
             except BaseException as error:  # noqa: BLE001 - told to whoever asked
-                answers.append((future, None, error))
+                told = [error] * len(together)
+            answers += (
+                (wanted.asked, answer) for wanted, answer in zip(together, told, strict=False)
+            )
+            self._shared.extendleft(reversed(together[len(told) :]))
         return answers
+
+    def _next(self) -> list[Wanted]:
+        """Take what waits first, and what follows it and wants the same done."""
+        together = [self._shared.popleft()]
+        job = together[0].job
+        while len(together) < TOGETHER_MAX and self._shared and self._shared[0].job == job:
+            together.append(self._shared.popleft())
+        return together
 
     def _deliver(self, done: asyncio.Future[list[Answer]]) -> None:
         """Hand out the answers, in the event loop, and go on with what came meanwhile."""
         self._under_way = None
-        for future, result, error in done.result():
+        for future, answer in done.result():
             if future.done():  # whoever waited was cancelled
                 continue
-            if error is None:
-                future.set_result(result)
+            if isinstance(answer, BaseException):
+                future.set_exception(answer)
             else:
-                future.set_exception(error)
+                future.set_result(answer)
         if self._shared and self._running:
             self._send()
             return
         while self._shared:  # the connection was closed meanwhile
-            _, future = self._shared.popleft()
-            if not future.done():
-                future.set_exception(_closed())
+            asked = self._shared.popleft().asked
+            if not asked.done():
+                asked.set_exception(_closed())
+
+
+def _alone(
+    job: Callable[[sqlite3.Connection], object], connection: sqlite3.Connection, _: Sequence[None]
+) -> Sequence[object]:
+    return [job(connection)]
 
 
 def _closed() -> sqlite3.ProgrammingError:

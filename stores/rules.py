@@ -278,6 +278,8 @@ def _intact_prefix(
     last = good[-1].seq if good else 0
     if broken is None and last != head.seq:
         broken = f"rows {last + 1} to {head.seq} (up to checkpoint {head.counter}) are missing"
+    elif broken is None and not good:
+        broken = head.damaged or "it has no rows"  # a head that cannot be read leads to none
     elif broken is None and good[-1].counter != head.counter:
         broken = f"the head says checkpoint {head.counter}, the last row {good[-1].counter}"
     return good, broken

@@ -9,10 +9,11 @@ import json
 import random
 import sqlite3
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Literal, TypeVar
+from typing import Literal, TypeVar, cast
 from zlib import crc32
 
 from anyio import CancelScope
@@ -25,7 +26,6 @@ from .base import (
     Posted,
     PostQuery,
     SessionDamaged,
-    SessionUnknown,
     StoredSession,
     StoreError,
     StoreFailed,
@@ -41,7 +41,7 @@ from .evolution import CURRENT, Conversions
 from .gauge import CommitGauge
 from .records import Spent
 from .room import Room
-from .rules import assemble, share_of
+from .rules import share_of
 from .sqlite_batch import Known
 from .sqlite_heads import (
     read_blob,
@@ -49,9 +49,9 @@ from .sqlite_heads import (
     read_heads,
     read_orphans,
     read_owners,
-    read_session,
 )
 from .sqlite_inbox import read_posts
+from .sqlite_loading import Loading, snapshot, unknown
 from .sqlite_places import DRIVER_ERRORS, is_broken
 from .sqlite_schema import check_file, check_open, migrate
 from .sqlite_tally import read_spent
@@ -98,6 +98,7 @@ class SqliteStore:
         self.durability = durability
         self.wait_s_max = wait_s_max
         self.conversions = conversions
+        self._loading = Loading(self.name, conversions)
         self._known = Known()
         self._gauge = CommitGauge()
         self._room = Room()
@@ -247,9 +248,8 @@ class SqliteStore:
     async def load(
         self, session_id: str, *, fallback: bool = False, upto: int | None = None
     ) -> StoredSession:
-        job = partial(self._load, session_id=session_id, fallback=fallback, upto=upto)
         try:
-            loaded = await self._read(job, session_id)
+            loaded = await self._loaded(session_id, fallback=fallback, upto=upto)
         except SessionDamaged as error:
             # From now on this store refuses to write to it, whoever asks.
             self._known.damaged.setdefault(session_id, str(error))
@@ -258,30 +258,21 @@ class SqliteStore:
             self._known.damaged.setdefault(session_id, loaded.lost)
         return loaded
 
-    def _load(
-        self, connection: sqlite3.Connection, session_id: str, fallback: bool, upto: int | None
-    ) -> StoredSession:
-        found = read_session(connection, session_id, scan=fallback or upto is not None)
-        if found is None:
-            raise self._unknown(session_id)
-        head, journal = found
-        return assemble(
-            head,
-            journal.rows,
-            self.conversions,
-            fallback=fallback,
-            upto=upto,
-            broken=journal.broken,
-        )
-
-    def _unknown(self, session_id: str) -> SessionUnknown:
-        return SessionUnknown(f"no session {session_id} in {self.name}")
+    async def _loaded(self, session_id: str, *, fallback: bool, upto: int | None) -> StoredSession:
+        one = partial(self._loading.one, session_id=session_id, fallback=fallback, upto=upto)
+        if fallback or upto is not None:
+            return await self._read(one, session_id)
+        with self._told(session_id):
+            # What else is being loaded is read together with it.
+            return cast(
+                StoredSession, await self._opened().join(self._loading.together, session_id)
+            )
 
     async def head(self, session_id: str) -> Head:
-        found = await self._read(partial(read_head, session_id=session_id), session_id)
-        if found is None:
-            raise self._unknown(session_id)
-        return found[0]
+        head = await self._read(partial(read_head, session_id=session_id), session_id)
+        if head is None:
+            raise unknown(session_id, self.name)
+        return head
 
     async def heads(self, query: HeadQuery) -> list[Head]:
         heads = await self._read(partial(read_heads, query=query))
@@ -317,28 +308,27 @@ class SqliteStore:
 
     async def _read(self, job: Callable[[sqlite3.Connection], T], session_id: str = "") -> T:
         """Run a reading job in one snapshot."""
-        reader = self._reader
-        if reader is None:
+        with self._told(session_id):
+            return await self._opened().share(partial(snapshot, job=job))
+
+    def _opened(self) -> Channel:
+        if self._reader is None:
             raise StoreFailed(f"store {self.name} is not open")
+        return self._reader
+
+    @contextmanager
+    def _told(self, session_id: str) -> Generator[None]:
+        """Say in our words why a session, or the store, cannot be read."""
         try:
-            return await reader.share(partial(_snapshot, job=job))
+            yield
         except DRIVER_ERRORS as error:
             raise self._failure(error, session_id) from error
         except UnicodeEncodeError:
-            raise self._unknown(ascii(session_id)) from None
+            raise unknown(ascii(session_id), self.name) from None
 
 
 def _decode(text: bytes) -> str:
     return text.decode("utf-8", "replace")
-
-
-def _snapshot(connection: sqlite3.Connection, job: Callable[[sqlite3.Connection], T]) -> T:
-    connection.execute("BEGIN")
-    try:
-        return job(connection)
-    finally:
-        if connection.in_transaction:
-            connection.execute("ROLLBACK")
 
 
 def _code(error: Exception) -> int:

@@ -7,20 +7,20 @@ import heapq
 import sqlite3
 from collections.abc import Iterable, Sequence
 from itertools import islice
-from typing import Any, get_args
+from typing import Any, NamedTuple, get_args
 
 from .base import Facts, Head, HeadQuery
 from .encoding import Damage, StoredRow, decode_facts
 from .records import SessionStatus
 from .rules import matches
 from .sqlite_journal import Journal, examine, read_journal
-from .sqlite_places import CHUNK_ROWS, SqlitePlace, make_place
+from .sqlite_places import CHUNK_ROWS, SqlitePlace, chunks, make_place, marks
 
 _HEAD = """SELECT h.sid, h.num, h.status, h.epoch, h.seq, h.counter, h.oldest, h.last,
     l.epoch, l.seq, l.counter, l.last, l.facts_at, l.owner, o.name, o.lease_until_ms,
     CASE WHEN l.facts_at > 0 THEN f.facts ELSE h.facts END"""
 _OWNED = """ LEFT JOIN owner o ON o.id = l.owner LEFT JOIN log f ON f.id = l.facts_at"""
-_ONE = f"{_HEAD} FROM head h LEFT JOIN live l ON l.num = h.num{_OWNED} WHERE h.sid = ?"
+_NAMED = f"{_HEAD} FROM head h LEFT JOIN live l ON l.num = h.num{_OWNED} WHERE h.sid IN "
 # CROSS JOIN: SQLite shall start from the few live rows, never from all heads.
 _LIVE = f"{_HEAD} FROM live l CROSS JOIN head h ON h.num = l.num{_OWNED} WHERE l.num < ?"
 # A session's parent is that of its creation, so those below one are found together, in any status.
@@ -31,6 +31,13 @@ _REST = f"""{_HEAD} FROM head h INDEXED BY % LEFT JOIN live l ON l.num = 0{_OWNE
     WHERE h.num < ? AND NOT EXISTS (SELECT 1 FROM live WHERE live.num = h.num)"""
 
 
+class Found(NamedTuple):
+    """A session's head as stored, and its place."""
+
+    row: Sequence[Any]
+    place: SqlitePlace
+
+
 Listing = tuple[str, Sequence[object]]
 """A statement that lists heads but for its direction and number, and its values behind the first."""
 
@@ -38,26 +45,29 @@ _MAY_ASK: frozenset[SessionStatus] = frozenset({"running", "parked"})
 _BY_ASKING = {"any": "head_asking", "untold": "head_untold"}
 
 
-def read_head(connection: sqlite3.Connection, session_id: str) -> tuple[Head, SqlitePlace] | None:
-    """Return a session's head and place, None where it is unknown."""
-    row = connection.execute(_ONE, (session_id,)).fetchone()
-    if row is None:
-        return None
-    place = make_place(row[1:15])
-    return _head(connection, row, place), place
+def read_found(connection: sqlite3.Connection, session_ids: Sequence[str]) -> dict[str, Found]:
+    """Return what is stored of where these sessions stand; unknown ones are left out."""
+    return {
+        row[0]: Found(row, make_place(row[1:15]))
+        for piece in chunks(session_ids)
+        for row in connection.execute(f"{_NAMED}({marks(len(piece))})", piece)
+    }
 
 
-def read_session(
-    connection: sqlite3.Connection, session_id: str, *, scan: bool
-) -> tuple[Head, Journal] | None:
-    """Return a session's head and its rows, None where it is unknown; ``scan`` as for `read_journal`."""
-    row = connection.execute(_ONE, (session_id,)).fetchone()
-    if row is None:
-        return None
-    place = make_place(row[1:15])
-    journal = read_journal(connection, place, scan=scan)
-    newest = journal.rows[-1] if journal.rows and journal.rows[-1].seq == place.seq else None
-    return _head(connection, row, place, newest), journal
+def read_head(connection: sqlite3.Connection, session_id: str) -> Head | None:
+    """Return where a session stands, None where it is unknown."""
+    found = read_found(connection, (session_id,)).get(session_id)
+    return None if found is None else _head(connection, *found)
+
+
+def session_of(
+    connection: sqlite3.Connection, found: Found, rows: list[StoredRow], *, scan: bool = False
+) -> tuple[Head, Journal]:
+    """Return a session's head and its rows; ``rows`` are those in the log, ``scan`` as for `read_journal`."""
+    journal = read_journal(connection, found.place, rows, scan=scan)
+    newest = journal.rows[-1] if journal.rows else None
+    whole = newest is not None and newest.seq == found.place.seq
+    return _head(connection, *found, newest if whole else None), journal
 
 
 def _head(

@@ -3,8 +3,9 @@
 Plain functions on one connection, as in ``sqlite_places``.
 """
 
+import json
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from msgspec import Struct
@@ -29,6 +30,13 @@ _CHAIN = """WITH RECURSIVE chain(id) AS (
     WHERE log.prev > 0 AND log.prev < log.id AND log.num = ?2)
     SELECT log.seq, log.counter, log.version, log.crc, log.body, log.id
     FROM chain CROSS JOIN log ON log.id = chain.id WHERE log.num = ?2"""
+# The same for many sessions: each root as [id, num]. Rows of one come from newest to oldest here too.
+_CHAINS = """WITH RECURSIVE chain(id, num) AS (
+    SELECT value ->> 0, value ->> 1 FROM json_each(?) UNION ALL
+    SELECT log.prev, log.num FROM chain CROSS JOIN log ON log.id = chain.id
+    WHERE log.prev > 0 AND log.prev < log.id AND log.num = chain.num)
+    SELECT log.seq, log.counter, log.version, log.crc, log.body, log.num
+    FROM chain CROSS JOIN log ON log.id = chain.id WHERE log.num = chain.num"""
 _SCAN = "SELECT seq, counter, version, crc, body, id FROM log WHERE num = ? ORDER BY seq"
 
 
@@ -49,6 +57,20 @@ def read_chain(
     return [_row(row) for row in found], [row[5] for row in found]
 
 
+def read_chains(
+    connection: sqlite3.Connection, places: Iterable[SqlitePlace]
+) -> dict[int, list[StoredRow]]:
+    """Return the rows in the log of many sessions by their numbers, oldest first, as far as each chain holds."""
+    roots = {place.num: place.last for place in places if place.last}
+    chains: dict[int, list[StoredRow]] = {num: [] for num in roots}
+    listed = json.dumps([(last, num) for num, last in roots.items()])
+    for values in connection.execute(_CHAINS, (listed,)):
+        chains[values[5]].append(_row(values))
+    for rows in chains.values():
+        rows.reverse()
+    return chains
+
+
 def _row(values: Sequence[Any]) -> StoredRow:
     """Make a row of its first five columns; values that are not of the right type never fit their sum."""
     seq, counter, version, crc, body = values[:5]
@@ -66,14 +88,17 @@ def _row(values: Sequence[Any]) -> StoredRow:
 
 
 def read_journal(
-    connection: sqlite3.Connection, place: SqlitePlace, *, scan: bool = False
+    connection: sqlite3.Connection,
+    place: SqlitePlace,
+    rows: list[StoredRow],
+    *,
+    scan: bool = False,
 ) -> Journal:
-    """Return all rows of a session.
+    """Return all rows of a session; ``rows`` are those in the log.
 
     With ``scan``, a broken chain is mended by looking through the whole log; slow, and only for
     loading what is left of a damaged session.
     """
-    rows, _ = read_chain(connection, place)
     if _continues([], rows, place.seq):
         return Journal(rows)  # nothing of it was ever packed
     journal = _read_segments(connection, place.num)

@@ -2,7 +2,7 @@
 
 import sqlite3
 import threading
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -76,6 +76,33 @@ async def test_each_gets_its_own_answer_or_error_and_a_hop_serves_all_there_is_t
     assert gate.done == list(range(100))
     assert len(gate.threads) == 1 and threading.get_ident() not in gate.threads
     assert hops == expected
+
+
+async def test_what_several_want_done_is_done_for_all_of_them_at_once(channel: Channel) -> None:
+    gate, answers, done = Gate(), dict[int, object](), list[list[int]]()
+
+    def double(_: sqlite3.Connection, items: Sequence[int]) -> list[object]:
+        done.append(list(items))
+        # No more than five at once; an odd one has an error of its own.
+        return [LookupError(each) if each % 2 else 2 * each for each in items[:5]]
+
+    async def ask_for(number: int) -> None:
+        try:
+            answers[number] = await channel.join(double, number)
+        except LookupError as error:
+            answers[number] = error.args[0]
+
+    async with anyio.create_task_group() as group:
+        group.start_soon(channel.share, gate.hold)
+        for number in range(7):
+            group.start_soon(ask_for, number)
+        group.start_soon(ask, channel, gate, 100, answers)
+        group.start_soon(ask_for, 8)
+        await anyio.to_thread.run_sync(gate.held.wait)
+        await anyio.wait_all_tasks_blocked()
+        gate.open.set()
+    assert answers == {n: n if n % 2 else 2 * n for n in (*range(7), 8)} | {100: 100}
+    assert done == [[0, 1, 2, 3, 4, 5, 6], [5, 6], [8]]
 
 
 async def test_who_is_cancelled_waits_no_longer_and_the_others_are_served(channel: Channel) -> None:
