@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 
 from msgspec import Struct, field
 
-from .base import SessionUnknown
+from .base import Facts, SessionUnknown
 from .encoding import Damage, decode_facts, row_crc, unknown_facts
 from .rules import asking, shares
 from .sqlite_journal import examine
@@ -34,6 +34,9 @@ _REPLACE_LIVE = {
     + ",".join([f"({marks(LIVE_COLUMNS)})"] * size)
     for size in _SIZES
 }
+
+_PLACE = "UPDATE head SET status = ?, epoch = ?, seq = ?, counter = ?, last = ?"
+_FACTS = "facts = ?, agent = ?, parent = ?, due_at_ms = ?, asking = ?, left_open = ?"
 
 
 class Known(Struct):
@@ -66,6 +69,7 @@ class Batch:
         self.dirty: dict[str, SqlitePlace] = {}
         self._log: list[object] = []  # the columns of all rows, one after another
         self._log_from = 0
+        self._facts: dict[int, tuple[bytes, Facts]] = {}  # of these rows, sealed and as they are
         self._passing: set[str] = set()
         self.examined: set[str] = set()
         """Sessions whose last row was looked at in this transaction, before any write to them."""
@@ -147,20 +151,22 @@ class Batch:
         place: SqlitePlace,
         seq: int,
         counter: int,
-        facts: bytes | None,
+        facts: tuple[bytes, Facts] | None,
         body: bytes,
     ) -> None:
-        """Gather one row of the log, and the place it leads to."""
+        """Gather one row of the log, and the place it leads to; facts are sealed, and as they are."""
         known, version = self.known, self.version
         row_id = known.next_id
         known.next_id = row_id + 1
         crc = row_crc(seq, counter, version, body)
         if not self._log:
             self._log_from = row_id
-        self._log += (row_id, place.last, place.num, seq, counter, version, crc, facts, body)
+        sealed = None if facts is None else facts[0]
+        self._log += (row_id, place.last, place.num, seq, counter, version, crc, sealed, body)
         place.last, place.seq, place.counter = row_id, seq, counter
         if facts is not None:
             place.facts_at = row_id
+            self._facts[row_id] = facts
         self.dirty[session_id] = place
 
     def flush(self) -> None:
@@ -170,10 +176,11 @@ class Batch:
             execute(_INSERT_LOG[len(piece) // LOG_COLUMNS], piece)
         self._log = []
         owned: list[int] = []
+        over: list[SqlitePlace] = []
         for session_id, place in self.dirty.items():
             if place.status != "running":
                 self._passing.add(session_id)
-                self._store_head(place)
+                over.append(place)
                 continue
             owned += (
                 place.num,
@@ -186,18 +193,32 @@ class Batch:
             )
         for live in chunks(owned, LIVE_COLUMNS):
             execute(_REPLACE_LIVE[len(live) // LIVE_COLUMNS], live)
+        if over:
+            self._store_heads(over)
         self.dirty.clear()
+        self._facts.clear()
         self.tally.write(self.connection)
 
-    def _store_head(self, place: SqlitePlace) -> None:
-        """Store a session that is parked or over: out of ``live``, into ``head``."""
-        if place.facts_at:
-            self.move_facts(place)
-        self.connection.execute("DELETE FROM live WHERE num = ?", (place.num,))
-        self.connection.execute(
-            "UPDATE head SET status = ?, epoch = ?, seq = ?, counter = ?, last = ? WHERE num = ?",
-            (place.status, place.epoch, place.seq, place.counter, place.last, place.num),
-        )
+    def _store_heads(self, over: Sequence[SqlitePlace]) -> None:
+        """Store sessions that are parked or over: out of ``live``, into ``head``."""
+        plain: list[tuple[object, ...]] = []
+        told: list[tuple[object, ...]] = []
+        for place in over:
+            where = (place.status, place.epoch, place.seq, place.counter, place.last)
+            facts = self._facts.get(place.facts_at)
+            if facts is not None:
+                # They came with these rows, as those of nearly every end do: nothing is to be read.
+                place.facts_at = 0
+                self._count(place, facts[1])
+                told.append((*where, *_columns(*facts), place.num))
+                continue
+            if place.facts_at:
+                self.move_facts(place)
+            plain.append((*where, place.num))
+        many = self.connection.executemany
+        many("DELETE FROM live WHERE num = ?", [(place.num,) for place in over])
+        many(f"{_PLACE} WHERE num = ?", plain)
+        many(f"{_PLACE}, {_FACTS} WHERE num = ?", told)
 
     def move_facts(self, place: SqlitePlace) -> None:
         """Move the newest facts from the log into ``head``, with the columns lists are made by."""
@@ -209,24 +230,18 @@ class Batch:
             # The bytes go as they are: the list shows the session as damaged.
             self.connection.execute("UPDATE head SET facts = ? WHERE num = ?", (sealed, place.num))
             return
+        self._count(place, facts)
+        self.connection.execute(
+            f"UPDATE head SET {_FACTS} WHERE num = ?", (*_columns(sealed, facts), place.num)
+        )
+
+    def _count(self, place: SqlitePlace, facts: Facts) -> None:
+        """Count what a session consumed, in place of what its head has so far."""
         if shares(facts):
             before = readable_facts(read_facts(self.connection, place))
             if before is not None:
                 self.tally.add(before, -1)
             self.tally.add(facts)
-        self.connection.execute(
-            "UPDATE head SET facts = ?, agent = ?, parent = ?, due_at_ms = ?, asking = ?,"
-            " left_open = ? WHERE num = ?",
-            (
-                sealed,
-                facts.agent,
-                facts.parent,
-                facts.due_at_ms,
-                asking(facts),
-                facts.left_open,
-                place.num,
-            ),
-        )
 
     # ------------------------------------------------------------ the end
 
@@ -235,6 +250,7 @@ class Batch:
         self.known.places.clear()
         self.known.owners.clear()
         self._log = []
+        self._facts.clear()
         self.dirty.clear()
         self.tally.drop()
 
@@ -245,3 +261,15 @@ class Batch:
             place = places.get(session_id)
             if place is not None and place.status != "running":
                 del places[session_id]
+
+
+def _columns(sealed: bytes, facts: Facts) -> tuple[object, ...]:
+    """Return what ``head`` holds of facts: themselves, and the columns lists are made by."""
+    return (
+        sealed,
+        facts.agent,
+        facts.parent,
+        facts.due_at_ms,
+        asking(facts),
+        facts.left_open,
+    )

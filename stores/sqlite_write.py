@@ -197,7 +197,9 @@ def _append(batch: Batch, write: Append) -> Written:
         refusal = take(batch, place, write)
     if refusal is not None:
         return refusal
-    facts = None if write.facts is None else encode_facts(write.facts, place.extra)
+    facts = None
+    if write.facts is not None:
+        facts = encode_facts(write.facts, place.extra), write.facts
     batch.add(write.session_id, place, write.seq, write.counter, facts, write.body)
     if write.blobs:
         _store_blobs(batch, place, write.blobs)
