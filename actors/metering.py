@@ -7,6 +7,7 @@ import msgspec
 from ..stores.records import Usage
 from .budget import COST_USD, MODEL_CALLS, RETRIES, TOKENS, Account, Amounts, Refusal, Reservation
 from .model import Prices
+from .replies import is_usage
 
 OUTPUT_TOKENS_MAX = 4096
 """What one answer is taken to need at most, for a model that does not say."""
@@ -72,10 +73,10 @@ class Meter:
 def consumed_by(error: Exception) -> Usage:
     """Return what an attempt that broke off consumed, as its client told through the exception.
 
-    What other libraries' exceptions call ``usage`` is no such word.
+    What other libraries' exceptions call ``usage`` is no such word, nor is what could not be stored.
     """
     usage = getattr(error, "usage", None)
-    return usage if isinstance(usage, Usage) else NOTHING
+    return usage if is_usage(usage) else NOTHING
 
 
 def answer_max(

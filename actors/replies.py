@@ -1,7 +1,7 @@
 """What a model client hands back, checked before anything of it is believed or stored. Pure."""
 
 import math
-from typing import get_args
+from typing import TypeGuard, get_args
 
 import msgspec
 
@@ -84,6 +84,15 @@ def _is_plain(reply: ModelReply) -> bool:
     return not is_hostile(text)
 
 
+def is_usage(value: object) -> TypeGuard[Usage]:
+    """Tell whether this can be booked and stored as what a request has consumed."""
+    try:
+        _check_usage(value, "")
+    except ToolBug:
+        return False
+    return True
+
+
 def _call(call: ToolCall, finish: Finish, model: str) -> ToolCall:
     _check(isinstance(call, ToolCall), model, "calls", call, "ToolCalls")  # pyright: ignore[reportUnnecessaryIsInstance]
     for name in ("id", "name", "arguments"):
@@ -95,8 +104,9 @@ def _call(call: ToolCall, finish: Finish, model: str) -> ToolCall:
     return kept
 
 
-def _check_usage(usage: Usage, model: str) -> None:
-    _check(isinstance(usage, Usage), model, "usage", usage, "a Usage")  # pyright: ignore[reportUnnecessaryIsInstance]
+def _check_usage(usage: object, model: str) -> None:
+    if not isinstance(usage, Usage):
+        raise _unfit(model, "usage", usage, "a Usage")
     for name in ("input_tokens", "output_tokens", "cached_tokens"):
         value = getattr(usage, name)
         good = type(value) is int and 0 <= value <= TOKENS_MAX
@@ -108,5 +118,8 @@ def _check_usage(usage: Usage, model: str) -> None:
 
 def _check(good: bool, model: str, what: str, value: object, expected: str) -> None:
     if not good:
-        shown = repr(value)[:80]
-        raise ToolBug(f"model {model} returned {what}={shown}; it must be {expected}")
+        raise _unfit(model, what, value, expected)
+
+
+def _unfit(model: str, what: str, value: object, expected: str) -> ToolBug:
+    return ToolBug(f"model {model} returned {what}={repr(value)[:80]}; it must be {expected}")

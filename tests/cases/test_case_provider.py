@@ -251,13 +251,20 @@ async def test_PP_02_a_retry_replaces_the_attempt_that_broke_off(store: MemorySt
 class OwnUsage(TransientError):
     """What another library raises: it calls something else by that name."""
 
-    usage: object = {"input": 3}
+    def __init__(self, usage: object) -> None:
+        super().__init__("connection lost")
+        self.usage = usage
 
 
+@pytest.mark.parametrize(
+    "usage",
+    [{"input": 3}, Usage(10.0, 2), Usage("10", 2), Usage(2**70, 1), Usage(-5, 2)],  # type: ignore[arg-type]
+    ids=repr,
+)
 async def test_PP_02_what_an_exception_calls_usage_may_be_something_else(
-    store: MemoryStore,
+    usage: object, store: MemoryStore
 ) -> None:
-    of = agent([OwnUsage("connection lost"), ModelReply(text="done", usage=Usage(11, 9))], [])
+    of = agent([OwnUsage(usage), ModelReply(text="done", usage=Usage(11, 9))], [])
     async with Runtime(store, agents=[of], policy=AT_ONCE) as runtime:
         await runtime.start("agent", "go", session_id="s-1")
         assert await ended(runtime, "s-1") == Completed("done")
