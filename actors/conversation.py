@@ -29,31 +29,18 @@ REPLAYED = {
 
 
 class Turn:
-    """One assistant message that calls tools, with the results that have come in."""
+    """One assistant message that calls tools, with the results that have come in.
 
-    __slots__ = ("answered", "missing", "results")
+    ``counter`` is the checkpoint after the last of them, 0 before the first.
+    """
+
+    __slots__ = ("answered", "counter", "missing", "results")
 
     def __init__(self, answered: Answered) -> None:
         self.answered = answered
         self.results: list[Resulted | None] = [None] * len(answered.calls)
         self.missing = len(answered.calls)
-
-    def put(self, result: Resulted) -> bool:
-        """Take a result; False where the call has one already, or no such call exists."""
-        index, results = result.index, self.results
-        if not 0 <= index < len(results) or results[index] is not None:
-            return False
-        results[index] = result
-        self.missing -= 1
-        return True
-
-    @property
-    def counter(self) -> int:
-        """The checkpoint after the last of its results so far."""
-        if len(self.results) == 1:
-            only = self.results[0]
-            return 0 if only is None else only.counter
-        return max((result.counter for result in self.results if result is not None), default=0)
+        self.counter = 0
 
     def messages(self) -> list[ToolMessage]:
         """The results in the order of the calls."""
@@ -169,11 +156,17 @@ class Conversation(Sequence[Message]):
         Returns:
             The turn that it belongs to, which may be closed by that.
         """
-        waiting = self.open
+        waiting, n, index = self.open, result.n, result.index
         # Nearly always the only one that is open.
-        turn = waiting[0] if waiting and waiting[0].answered.n == result.n else self.turn(result.n)
-        if turn is None or not turn.put(result):
+        turn = waiting[0] if waiting and waiting[0].answered.n == n else self.turn(n)
+        if turn is None:
             return None
+        results = turn.results
+        if not 0 <= index < len(results) or results[index] is not None:
+            return None
+        results[index] = result
+        turn.missing -= 1
+        turn.counter = max(turn.counter, result.counter)
         while waiting and not waiting[0].missing:
             self._close(waiting.pop(0))
         return turn
@@ -287,12 +280,13 @@ class Conversation(Sequence[Message]):
     def _close(self, turn: Turn) -> None:
         """All results are there: put them behind their message, then what had to wait."""
         view = self._view
-        messages = view.messages
+        messages, chars = view.messages, 0
         for call, result in zip(turn.answered.calls, turn.results, strict=True):
             assert result is not None  # none is missing
             message = _told(call, result)
             messages.append(message)
-            self.tokens += len(message.content) * TOKENS_PER_CHAR
+            chars += len(message.content)
+        self.tokens += chars * TOKENS_PER_CHAR
         view.counters.append(turn.counter)
         view.ends.append(len(messages))
         if self._held:

@@ -330,7 +330,8 @@ class SessionState:
                 self.assessed = entry
 
     def _answered(self, entry: Answered) -> None:
-        self._count(entry.n)
+        if entry.n >= self.next_n:
+            self.next_n = entry.n + 1
         self.trouble = None
         self.finish = entry.finish
         self.prunes = 0
@@ -582,12 +583,11 @@ class SessionState:
     def _stepped(self, turn: Turn) -> None:
         """All calls of a message have their results: one more step on the trail."""
         calls: list[Call] = []
-        corrected, counter = False, 0
+        corrected = False
         n, changes = turn.answered.n, self._changed
         for asked, result in zip(turn.answered.calls, turn.results, strict=True):
             assert result is not None  # none is missing
             state = result.state
-            counter = max(counter, result.counter)
             if result.error_class in CORRECTED:
                 corrected = True
             elif state in RAN:
@@ -596,7 +596,7 @@ class SessionState:
                 calls.append(Call(asked.name, asked.arguments, result.content, changed, failed))
         if changes:
             changes.clear()
-        self.trail.follow(Repeated(tuple(calls), counter, corrected))
+        self.trail.follow(Repeated(tuple(calls), turn.counter, corrected))
 
     def _late(self, entry: Late) -> None:
         self.surplus = True
