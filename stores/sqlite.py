@@ -9,8 +9,7 @@ import json
 import random
 import sqlite3
 import time
-from collections.abc import Callable, Generator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Literal, TypeVar, cast
@@ -259,14 +258,15 @@ class SqliteStore:
         return loaded
 
     async def _loaded(self, session_id: str, *, fallback: bool, upto: int | None) -> StoredSession:
-        one = partial(self._loading.one, session_id=session_id, fallback=fallback, upto=upto)
         if fallback or upto is not None:
+            one = partial(self._loading.one, session_id=session_id, fallback=fallback, upto=upto)
             return await self._read(one, session_id)
-        with self._told(session_id):
+        try:
             # What else is being loaded is read together with it.
-            return cast(
-                StoredSession, await self._opened().join(self._loading.together, session_id)
-            )
+            loaded = await self._opened().join(self._loading.together, session_id)
+        except (*DRIVER_ERRORS, UnicodeEncodeError) as error:
+            raise self._unread(error, session_id) from error
+        return cast(StoredSession, loaded)
 
     async def head(self, session_id: str) -> Head:
         head = await self._read(partial(read_head, session_id=session_id), session_id)
@@ -308,23 +308,21 @@ class SqliteStore:
 
     async def _read(self, job: Callable[[sqlite3.Connection], T], session_id: str = "") -> T:
         """Run a reading job in one snapshot."""
-        with self._told(session_id):
+        try:
             return await self._opened().share(partial(snapshot, job=job))
+        except (*DRIVER_ERRORS, UnicodeEncodeError) as error:
+            raise self._unread(error, session_id) from error
 
     def _opened(self) -> Channel:
         if self._reader is None:
             raise StoreFailed(f"store {self.name} is not open")
         return self._reader
 
-    @contextmanager
-    def _told(self, session_id: str) -> Generator[None]:
+    def _unread(self, error: Exception, session_id: str) -> StoreError:
         """Say in our words why a session, or the store, cannot be read."""
-        try:
-            yield
-        except DRIVER_ERRORS as error:
-            raise self._failure(error, session_id) from error
-        except UnicodeEncodeError:
-            raise unknown(ascii(session_id), self.name) from None
+        if isinstance(error, UnicodeEncodeError):
+            return unknown(ascii(session_id), self.name)  # no file can hold this name
+        return self._failure(error, session_id)
 
 
 def _decode(text: bytes) -> str:
