@@ -333,8 +333,10 @@ class Life:
             trouble = self._asking.refused(step.text)
             return None if trouble is None else self._session.handed_over(trouble)
         if self._session.state.concluding:
-            trouble = concluded(self._session.state, step.text)
             findings = await self._auditing.findings(step.text)
+            if findings is None:
+                return None
+            trouble = concluded(self._session.state, step.text)
             return self._session.handed_over(msgspec.structs.replace(trouble, findings=findings))
         judged = await self._auditing.judge(step)
         if not isinstance(judged, Trouble):

@@ -16,6 +16,7 @@ from ..events import AlertRaised, AuditMismatch
 from ..handover.dossier import Alert, Trouble
 from ..handover.wording import encodable
 from ..inspection import entries_of
+from ..model import Message
 from ..outcome import Completed, Outcome
 from ..session import Session
 from ..steps import Finish
@@ -65,26 +66,35 @@ class Auditing:
                 found = Audit((*more, *found.findings))
         except CutOff:
             return None  # settled at the next step
-        if session.cut is not None or session.state.conversation.last is not last:
-            return None  # somebody has spoken meanwhile
+        if self._overtaken(last):
+            return None
         if found.mismatches:
             return self._mismatch(step, found, policy.corrections_max, policy.alert_every_s)
         masked = session.services.mask
         return Completed(step.text, tuple(encodable(masked(each)) for each in found.unverified))
 
-    async def findings(self, statement: str) -> tuple[str, ...]:
+    def _overtaken(self, last: Message | None) -> bool:
+        """Whether, during an audit, the session was cut off, or somebody has spoken behind ``last``."""
+        session = self._session
+        return session.cut is not None or session.state.conversation.last is not last
+
+    async def findings(self, statement: str) -> tuple[str, ...] | None:
         """Return what a conclusion says that no call bears out, written down and told as an event.
 
         A person is asked anyway, so the agent has no chance to correct it, and no alert is raised.
+        None: it is no conclusion any more, and the session goes on.
         """
         session = self._session
         policy = session.services.policies.current.audit
         if not policy.enabled:
             return ()
+        last = session.state.conversation.last
         try:
             found, _ = await self._audit(statement, policy.values)
         except CutOff:
-            return ()
+            return None  # settled at the next step
+        if self._overtaken(last):
+            return None
         if not found.mismatches:
             return ()
         return self._written(found, corrected=False)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from anyio.lowlevel import checkpoint
 from sessions import agent, ended, journal, opened, requests, run_one
 from statements import ListedFiles, record_of, statements
 
@@ -18,7 +19,7 @@ from ukemi.actors.audit.claims_sources import Sources
 from ukemi.actors.audit.claims_values import values_of
 from ukemi.actors.audit.record import NoFiles, Ran, Record, ToolFacts
 from ukemi.actors.audit.sources import look_at, ran_of_journal, said_in_journal
-from ukemi.actors.events import AlertRaised, AuditMismatch
+from ukemi.actors.events import AlertRaised, AuditMismatch, ModelAnswered
 from ukemi.actors.model import NoteMessage
 from ukemi.actors.tooling.tools import AnyTool
 from ukemi.models import Hang, Reply, call
@@ -617,6 +618,23 @@ async def test_what_a_conclusion_says_is_compared_too(said: str, count: int) -> 
     assert (outcome.reason, outcome.detail) == ("blocked", said)
     assert len(outcome.dossier.findings) == count
     assert [each.corrected for each in entries if isinstance(each, Audited)] == [False] * count
+
+
+@pytest.mark.parametrize("laps", range(7))
+async def test_what_is_said_while_a_conclusion_is_compared_is_answered(laps: int) -> None:
+    said = "I sent the email to Ann, so all is well."
+    of = agent([TO_ANN, said, "I will."], [Mail(BusinessRejected("no")).tool()])
+    async with Runtime(fresh(), agents=[of]) as runtime:
+        handle = await runtime.start("agent", "go")
+        async with aclosing(handle.events()) as events:
+            async for event in events:
+                if isinstance(event, ModelAnswered) and event.text == said:
+                    break
+        for _ in range(laps):
+            await checkpoint()
+        await handle.send("ask Bob")
+        await ended(runtime, handle.id)
+    assert len(requests(of)) == 3
 
 
 async def test_claims_of_the_finish_tool_are_compared_too() -> None:
