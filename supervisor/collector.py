@@ -23,7 +23,7 @@ import os
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from threading import Lock
+from threading import RLock
 from typing import Final, Literal, NamedTuple, Protocol, final
 
 from .errors import UsageError
@@ -145,7 +145,8 @@ class Collector:
     ) -> None:
         self._open_memory = memory
         self._now = now
-        self._lock = Lock()
+        # What a collection finalizes may leave in the middle of it: the tasks of a loop that was given up.
+        self._lock = RLock()
         self._users = 0
         self._found: tuple[int, int, int] | None = None
         self._memory: ReadsMemory | None = None
@@ -217,15 +218,18 @@ class Collector:
         return gc.isenabled() and gc.get_threshold() == NEW_ONLY
 
     def _look(self, now: float) -> None:
-        if self._memory is None or not self._tuned():
+        memory = self._memory
+        if memory is None or not self._tuned():
             return
         self._look_at = now + LOOK_EVERY_S
         looks, new = _looks_at_new(), gc.get_count()[0]
-        what = due(self._memory.read(), now, self._left, new=new, looked=looks != self._looks)
+        what = due(memory.read(), now, self._left, new=new, looked=looks != self._looks)
         if what is None:
             return
         gc.collect(what)
-        held, after = self._memory.read(), self._now()
+        if self._memory is not memory:
+            return  # what was collected was the last that it was looked after for
+        held, after = memory.read(), self._now()
         if what == NEW:
             self._left = self._left._replace(new_bytes=held, new_due_at=after + NEW_EVERY_S)
             return

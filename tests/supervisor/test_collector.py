@@ -233,6 +233,26 @@ def test_growth_is_met_at_most_every_few_milliseconds(bench: Bench) -> None:
     assert bench.collected == [NEW]
 
 
+def test_what_is_collected_may_leave_it() -> None:
+    """As the tasks of a loop do that was given up; the lock is held by the same thread then."""
+    found = Bench()
+    found.collector.enter()
+    left: list[int] = []
+
+    def leave(phase: str, info: dict[str, int]) -> None:
+        if phase == "stop" and not left:
+            left.append(info["generation"])
+            found.collector.leave()
+
+    found.held += STEP_BYTES + 1
+    found.time += LOOK_EVERY_S
+    gc.callbacks.append(leave)
+    found.collector.look()
+    gc.callbacks.remove(leave)
+    assert left == [NEW]
+    assert found.held == -1  # closed, and not read again
+
+
 @pytest.mark.parametrize("taken", ["thresholds", "switch"])
 def test_a_program_that_takes_it_over_is_not_collected_for(bench: Bench, taken: str) -> None:
     if taken == "switch":
