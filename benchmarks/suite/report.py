@@ -77,6 +77,12 @@ def rounds_of(rows: Sequence[Row], *, peers: bool) -> str:
     return str(min(found)) if len(found) == 1 else f"{min(found)} to {max(found)}"
 
 
+def _minutes(minutes: float) -> str:
+    """Return a duration in words."""
+    whole = round(minutes)
+    return "1 minute" if whole == 1 else f"{whole} minutes"
+
+
 def head(report: Report, used: Collection[str]) -> str:
     """Return the lines that say when, where and with what it was measured, of the workloads used."""
     measured = ", ".join(workload.upper() for workload in WORKLOADS if workload in used)
@@ -86,7 +92,7 @@ def head(report: Report, used: Collection[str]) -> str:
     ours, peers = (rounds_of(report.rows, peers=which) for which in (False, True))
     versions = ", ".join(f"{name} {version}" for name, version in report.versions.items())
     return (
-        f"Run of {facts['at']} ({measured}), {report.minutes:.0f} minutes, scale `{report.scale}`, "
+        f"Run of {facts['at']} ({measured}), {_minutes(report.minutes)}, scale `{report.scale}`, "
         f"rounds of ours and the limits {ours}, of the peers {peers}; "
         f"{facts['processors']} processors; load {facts['load']:.1f} before it began and "
         f"{facts['load_after']:.1f} at its end.{busy}\n\nVersions: {versions}.\n"

@@ -115,7 +115,7 @@ def tables_of(results: Results, workload: str) -> list[str]:
         part = results.of(workload, variant)
         if any(metric.key in each for row in part.rows for each in row.rounds):
             found.append(pivot(part, workload, metric))
-            if MAIN.get(workload) == metric.key:
+            if MAIN.get(workload) == metric.key and any(one != UKEMI for one in part.contenders()):
                 found.append(against(part, workload, metric.key))
     if workload == "b1" and (beside := published_table(results)) is not None:
         found.append(beside)

@@ -6,7 +6,10 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+import msgspec
+
 from .mutants import MUTANTS
+from .plan import World
 from .running import live, live_all, smallest
 from .show import decode, report
 
@@ -15,7 +18,7 @@ def main(given: Sequence[str] | None = None) -> int:
     """Run the command; 1 where a promise was broken."""
     arguments = _arguments(given)
     if arguments.world:
-        lived = live(decode(Path(arguments.world).read_bytes()), arguments.mutant)
+        lived = live(_world(Path(arguments.world)), arguments.mutant)
         print(report(lived) if lived.violations else f"nothing is broken: {lived.outcomes}")
         return 1 if lived.violations else 0
     first, last = arguments.seeds
@@ -29,10 +32,18 @@ def main(given: Sequence[str] | None = None) -> int:
     return 1 if failed else 0
 
 
+def _world(path: Path) -> World:
+    """Read a world that a report has written; the way out in words where it is none."""
+    try:
+        return decode(path.read_bytes())
+    except (OSError, msgspec.DecodeError) as error:
+        sys.exit(f"worlds: {path} holds no world as a report writes it: {error}")
+
+
 def _arguments(given: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="worlds", description=__doc__)
     parser.add_argument("seeds", nargs="?", type=_seeds, default=(1, 1000), help="such as 1..1000")
-    parser.add_argument("--mutant", default="", choices=["", *MUTANTS], help="a broken build")
+    parser.add_argument("--mutant", default="", choices=list(MUTANTS), help="a broken build")
     parser.add_argument("--world", default="", help="a file with one world, as a report names it")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     parser.add_argument(
