@@ -49,7 +49,6 @@ from .steady import SteadyWall
 from .teller import Teller
 from .tooling.threads import LateOutcome, Threads
 from .upstreams import Upstreams
-from .warming import warm_later
 
 TELL_S_MAX = 5.0
 """Seconds that leaving waits for alerts to be told; what is not is told by the next runtime."""
@@ -177,7 +176,6 @@ class Core:
             if self.base.adopts:
                 await parts.keeper.adopt()
                 await parts.keeper.take_decisions()
-            warm_later(parts.kernel.timers)
         except BaseException as error:
             await self.leave(type(error), error, error.__traceback__)
             raise

@@ -45,7 +45,7 @@ from ukemi import (
     tool,
 )
 from ukemi.actors.events import CheckpointStored, Event, RetryScheduled, SessionCompleted
-from ukemi.actors.warming import BEGIN_S, FAILURES, LATER, NEXT_S
+from ukemi.actors.warming import LATER
 from ukemi.models import ScriptedModel, call
 from ukemi.stores.base import Head
 
@@ -125,7 +125,7 @@ import sys, logging, ukemi, ukemi.models, ukemi.tools
 assert "structlog" not in sys.modules
 import structlog
 heavy = {{"openai", "anthropic", "httpx", "argparse", "trio", "uvloop", "ukemi.cli"}}
-heavy |= {{"ukemi." + name for name in {(FAILURES, *LATER)!r}}}
+heavy |= {{"ukemi." + name for name in {LATER!r}}}
 print(sorted(heavy & set(sys.modules)), structlog.is_configured(), logging.getLogger().handlers)
 """
     done = subprocess.run(
@@ -151,30 +151,6 @@ print(made)
         [sys.executable, "-c", program], capture_output=True, check=True, text=True, timeout=60
     )
     assert done.stdout == "[]\n"
-
-
-def test_a_runtime_loads_what_a_failure_needs_and_later_the_rest() -> None:
-    """Nothing waits for the rest: it comes one by one, while sessions run between."""
-    program = f"""
-import sys, anyio, ukemi, ukemi.stores
-from ukemi.testing import VirtualClock, run_virtual
-names = ["ukemi." + name for name in {(FAILURES, *LATER)!r}]
-def loaded():
-    return sum(name in sys.modules for name in names)
-async def main():
-    seen = []
-    async with ukemi.Runtime(ukemi.stores.MemoryStore(), clock=VirtualClock()):
-        for pause in ({BEGIN_S} - {NEXT_S} / 2, *[{NEXT_S}] * {len(LATER)}):
-            seen.append(loaded())
-            await anyio.sleep(pause)
-        seen.append(loaded())
-    print(seen)
-run_virtual(main)
-"""
-    done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, check=True, text=True, timeout=60
-    )
-    assert done.stdout == "[1, 1, 2, 3, 4]\n"
 
 
 # ---------------------------------------------------------------- uses
