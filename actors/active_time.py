@@ -43,6 +43,10 @@ class ActiveTime:
         self._timer: Timer | None = None
         self._limited = account.limits("active_seconds")
 
+    def release(self) -> None:
+        """No body runs any more: lead back to nobody, so that all of it is freed at once."""
+        self._on_spent = _nobody
+
     def enter(self, now: float | None = None) -> None:
         """A body begins; ``now`` where the clock has just been read."""
         if now is None:
@@ -93,3 +97,7 @@ class ActiveTime:
         self._book(self._clock.now())
         if not self._check():
             self._arm()  # a group's time was given back, or the clock is a hair early
+
+
+def _nobody() -> None:
+    """Is told of spent time once its session is not driven here any more."""

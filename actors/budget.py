@@ -142,11 +142,11 @@ class Account:
     """
 
     __slots__ = (
+        "_above",
         "_alone",
         "budget",
         "capped",
         "caps",
-        "chain",
         "held",
         "is_capped",
         "name",
@@ -169,17 +169,23 @@ class Account:
         self.caps, self.capped = _caps_of(budget)
         # Groups and tenants add up the seconds below them; a parent session's clock runs by itself.
         self.sums_time = name.startswith(("group ", "tenant "))
-        self.chain: tuple[Account, ...] = (self,)
+        # Without itself, which would be a circle that only a collection frees.
+        self._above: tuple[Account, ...] = ()
         self.is_capped = bool(self.capped)
         if parents:
-            self.chain += tuple(unique(above for parent in parents for above in parent.chain))
+            self._above = tuple(unique(above for parent in parents for above in parent.chain))
             self.is_capped = any(account.capped for account in self.chain)
-        self._alone = len(self.chain) == 1
+        self._alone = not self._above
         # Counted things are whole numbers, here as in their records.
         self.own: list[Any] = list(msgspec.structs.astuple(own or NOTHING))
         self.used = list(self.own)
         self.held = [0.0] * len(LIMITS)
         self.soft_told = _NONE
+
+    @property
+    def chain(self) -> "tuple[Account, ...]":
+        """The account, and those above it."""
+        return (self, *self._above)
 
     def reserve(self, **amounts: float) -> Reservation | Refusal:
         """Set amounts aside on the whole chain, or on none of it."""

@@ -226,6 +226,10 @@ class Journal:
             if acknowledgement and not acknowledgement.stored:
                 acknowledgement.set(error)
 
+    def release(self) -> None:
+        """Nothing more is stored from here: lead back to nobody, so that all of it is freed at once."""
+        self._on_stored = _nobody
+
     def unsaved(self) -> list[JournalEntry]:
         """Return what is known here and not acknowledged by the store."""
         return [*self._entries, *self._waiting]
@@ -279,3 +283,7 @@ class Journal:
         if self._next is not None:
             self._next.set(written)
             self._next = None
+
+
+def _nobody(_entries: Sequence[JournalEntry]) -> None:
+    """Is told what is stored once its session is not driven here any more."""

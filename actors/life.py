@@ -59,7 +59,7 @@ class Life:
 
     def __init__(self, session: Session) -> None:
         self._session = session
-        self._work = Work(session.services.timers, self._stuck)
+        self._work = Work(session.services.timers, partial(session.services.give_up, session.id))
         self._asking = Asking(session, self._work)
         self._planning = Planning(session)
         self._cut_answers = 0
@@ -157,9 +157,6 @@ class Life:
         session = self._session
         session.book_time()  # or the limit would be told without the seconds of this turn
         session.cut_off(Cut("budget", session.account.tightest("seconds")))
-
-    def _stuck(self, what: str) -> None:
-        self._session.services.give_up(self._session.id, what)
 
     async def _lived(self) -> Outcome | WaitUntil | AwaitDecision:
         """Take steps until an outcome, or a long wait, ends the life."""

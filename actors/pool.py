@@ -185,6 +185,7 @@ class Pool:
             self.cancel_soon(child)
         self.ended += session.outcome is not None
         session.retired.set()
+        session.release()
         self.places.leave(session.id)
 
     async def _tidy(self, session: Session) -> None:

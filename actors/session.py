@@ -174,6 +174,14 @@ class Session:
         for waiting in self.rollbacks.values():
             waiting.set()
 
+    def release(self) -> None:
+        """It is not driven here any more: open the circles it is part of.
+
+        Then it is freed where the last name for it goes, and not by a collection some time later.
+        """
+        self.journal.release()
+        self.active.release()
+
     # ------------------------------------------------------------ telling
 
     def _stored(self, entries: Sequence[JournalEntry]) -> None:
