@@ -93,10 +93,13 @@ class CheckpointActor:
         self.ref = ctx.ref
         ctx.ready()
         while True:
-            waiting = await ctx.take()
-            for start in range(0, len(waiting), BATCH_MAX):
-                await self._serve(waiting[start : start + BATCH_MAX])
-                COLLECTOR.look()  # work was done: a second is long for what its tools may leave
+            # Named nowhere while the next is waited for: a row leads to all of its session.
+            await self._serve_all(await ctx.take())
+
+    async def _serve_all(self, waiting: list[Commit]) -> None:
+        for start in range(0, len(waiting), BATCH_MAX):
+            await self._serve(waiting[start : start + BATCH_MAX])
+            COLLECTOR.look()  # work was done: a second is long for what its tools may leave
 
     def submit(self, commit: Commit) -> None:
         """Ask for a write without waiting; a refusal to take it is reported like any other."""
