@@ -34,8 +34,9 @@ def pack(connection: sqlite3.Connection, session_id: str, place: SqlitePlace) ->
         raise SessionDamaged(f"session {session_id} is damaged and left unpacked: {damage}")
     if key is not None:
         connection.execute("DELETE FROM seg WHERE key = ?", (key,))
-    insert_segments(connection, place, pack_rows([*packed, *rows], before))
+    # The pages of the rows are free before the segments need some, so the file does not grow by both.
     _delete_log(connection, ids)
+    insert_segments(connection, place, pack_rows([*packed, *rows], before))
 
 
 def _whole(
