@@ -14,6 +14,7 @@ from msgspec import Struct
 
 from ..stores.records import Spent
 from ..supervisor.errors import UsageError
+from .nothing import NO_NAMES
 
 LIMITS = (
     "seconds",
@@ -39,8 +40,6 @@ SECONDS, ACTIVE_SECONDS, STEPS, MODEL_CALLS, TOOL_CALLS, TOKENS, COST_USD, RETRI
 
 NOTHING = Spent()
 
-_NONE: frozenset[str] = frozenset()
-"""One for all: most accounts never hold another, and an empty one takes 216 bytes."""
 
 Amounts = tuple[tuple[int, float], ...]
 """What to set aside, by place."""
@@ -180,7 +179,7 @@ class Account:
         self.own: list[Any] = list(msgspec.structs.astuple(own or NOTHING))
         self.used = list(self.own)
         self.held = [0.0] * len(LIMITS)
-        self.soft_told = _NONE
+        self.soft_told = NO_NAMES
 
     @property
     def chain(self) -> "tuple[Account, ...]":

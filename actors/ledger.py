@@ -21,6 +21,7 @@ from typing import Literal
 from msgspec import Struct
 
 from ..stores.records import Allowed, Intended, Late, Resulted, ToolCall
+from .nothing import NO_NAMES
 
 CallId = tuple[int, int]
 """A call's identity in its session: number of the assistant message, index in it."""
@@ -89,10 +90,6 @@ class Answer(Struct, frozen=True):
     value_type: str | None = None
 
 
-_NONE: frozenset[str] = frozenset()
-"""One for all: most ledgers never hold another, and an empty one takes 216 bytes."""
-
-
 class Ledger:
     """The entries of one session; changed by the fold alone."""
 
@@ -103,7 +100,7 @@ class Ledger:
         self.effects: dict[CallId, Effect] = {}
         self.answers: dict[str, Answer] = {}
         self.again: dict[CallId, CallEntry] = {}
-        self.abandoned = _NONE
+        self.abandoned = NO_NAMES
 
     @property
     def in_doubt(self) -> dict[CallId, CallEntry]:

@@ -49,6 +49,7 @@ from .approvals.approvals import Approvals
 from .conversation import Conversation, Turn
 from .ledger import AGAIN, PERSON, CallEntry, CallId, Effect, Ledger
 from .model import NoteMessage, UserMessage
+from .nothing import NO_NAMES
 from .staging.staged import StagedCalls
 from .undo.unwound import LEDGER_STATES, Unwound
 
@@ -154,10 +155,6 @@ class Rolled(Struct, frozen=True):
     earlier: Earlier | None = None
 
 
-_NONE: frozenset[str] = frozenset()
-"""One for all: most sessions never hold another, and an empty one takes 216 bytes."""
-
-
 class SessionState:
     """What the journal says, folded. Changed by `apply` alone."""
 
@@ -219,13 +216,13 @@ class SessionState:
         self.status: SessionStatus = "running"
         self.outcome: dict[str, Any] | None = None
         self.corrections: dict[str, tuple[int, int]] = {}
-        self.rejected = _NONE
+        self.rejected = NO_NAMES
         self.closed: dict[str, CallId] = {}
         self.conclusions: dict[str, int] = {}
         self.concluding = False
         self.refusal: Refused | None = None
         self.finish = "stop"
-        self.notes = _NONE
+        self.notes = NO_NAMES
         self.decided: dict[str, Decided] = {}
         self.trail = Trail()
         self.task_counter = 0
@@ -377,7 +374,7 @@ class SessionState:
         if self.status not in UNFINISHED:
             # It had ended, and a person has said to go on: a new trajectory. What was said in the
             # middle of one opens nothing that was refused in it.
-            self.rejected = _NONE
+            self.rejected = NO_NAMES
             self.closed.clear()
             self.conclusions.clear()
         self.status, self.outcome = "running", None
