@@ -11,11 +11,10 @@ from ukemi.stores.base import HeadQuery
 from ukemi.stores.sqlite import SqliteStore
 
 from .books import Effects, lines
-from .child import Rest
+from .child import UNFINISHED, Rest
 from .work import plan_of
 
 KEYED = "order"
-FINAL = frozenset({"completed", "handed_over", "stopped"})
 RSS_KIB_MAX = 3 * 1024
 """Growth of memory at rest, from the second quarter of a run to the last, that is taken for none."""
 RSS_BYTES_PER_SESSION_MAX = 16
@@ -41,12 +40,14 @@ async def check_folder(folder: Path) -> Found:
     """Compare what was stored with what was told, and with what took effect."""
     statuses = await _statuses(folder)
     found = Found(sessions=len(statuses), statuses=Counter(statuses.values()), broken=[])
-    for word, session_id in lines(folder / "told.txt"):
-        status = statuses.get(session_id)
-        if status is None:
+    for _, session_id in lines(folder / "told.txt"):
+        if session_id not in statuses:
             found.broken.append(f"{session_id} was acknowledged and is not in the store")
-        elif word == "started" and status not in FINAL:
-            found.broken.append(f"{session_id} was acknowledged and is still {status}")
+    found.broken.extend(
+        f"{session_id} is still {status}"
+        for session_id, status in statuses.items()
+        if status in UNFINISHED
+    )
     effects = Effects(folder)
     effects.close()
     found.effects = sum(len(keys) for keys in effects.of.values())

@@ -30,6 +30,7 @@ from ukemi import (
     SessionHandle,
     UsageError,
 )
+from ukemi.stores.records import SessionStatus
 from ukemi.supervisor.policy import RetryPolicy, StoragePolicy, WaitPolicy
 from ukemi.supervisor.policy_limits import AdmissionPolicy, ConcurrencyPolicy, TenancyPolicy
 
@@ -38,6 +39,8 @@ from .work import agents_of, tenant_of
 
 IN_FLIGHT = 240
 """Sessions this process wants at once: more than there are places, and than may wait for one."""
+
+UNFINISHED: frozenset[SessionStatus] = frozenset({"running", "parked"})
 
 POLICY = Policy(
     admission=AdmissionPolicy(sessions_max=16, waiting_max=24),
@@ -116,6 +119,8 @@ class Soaked:
                 while new and not stop.is_set():
                     await self._watched.acquire_on_behalf_of(token := object())
                     group.start_soon(self._one, token)
+            if not new:
+                await self._see_to_the_rest()
             self.blocks = _blocks() - before
             people.cancel_scope.cancel()
         self.effects.close()
@@ -144,6 +149,12 @@ class Soaked:
         self._told.write("ended", session_id)
         self.effects.forget(session_id)
         self.ended += 1
+
+    async def _see_to_the_rest(self) -> None:
+        """See to the ends of those that were stored by a process killed before it was told of that."""
+        while rest := await self.runtime.sessions(status=UNFINISHED):
+            for head in rest:
+                await self._see_to_its_end(head.session_id)
 
     async def _settle(self, handle: SessionHandle, outcome: HandedOver) -> bool:
         """Look, as a person does, whether a call in doubt took effect; tell whether it goes on."""

@@ -111,6 +111,19 @@ async def test_what_was_acknowledged_and_is_lost_is_seen(tmp_path: Path) -> None
     assert found.broken == ["s-lost was acknowledged and is not in the store"]
 
 
+async def test_what_a_process_left_under_way_is_seen_and_then_seen_to(tmp_path: Path) -> None:
+    """Nobody was told that it is stored: its process was killed a moment before."""
+    soak = Soaked(tmp_path)
+    async with soak.runtime:
+        await soak.runtime.start("main", "work", session_id="s-1")
+    found = await check_folder(tmp_path)
+    assert found.broken == ["s-1 is still running"]
+    with anyio.fail_after(60):
+        await Soaked(tmp_path).run(new=False, stop=anyio.Event())
+    found = await check_folder(tmp_path)
+    assert found.broken == [] and found.sessions > 0
+
+
 def test_books_are_read_by_whoever_comes_next(tmp_path: Path) -> None:
     first = Effects(tmp_path)
     first.take("s-1/0", "k")
