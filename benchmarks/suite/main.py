@@ -90,12 +90,34 @@ def _given() -> argparse.Namespace:
     parser.add_argument(
         "--minutes", type=float, help="after so many, only what was not measured at all yet"
     )
-    parser.add_argument("--json", type=Path, help="where it goes; default: benchmarks/results/")
+    parser.add_argument(
+        "--json",
+        type=Path,
+        help="where it goes, its folders made if need be; default: benchmarks/results/",
+    )
     parser.add_argument("--no-peers", action="store_true", help="without the peers, and stamina")
     size = parser.add_mutually_exclusive_group()
     size.add_argument("--quick", action="store_true", help="tiny, to see that it runs")
     size.add_argument("--full", action="store_true", help="larger cells and more rounds; hours")
     return parser.parse_args()
+
+
+def place_for(path: Path) -> Path:
+    """Return the file to write at the end, its folders made: half an hour of measuring must not be lost
+    to a typing error.
+
+    Raises:
+        SystemExit: no file of this name can be written.
+    """
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise SystemExit(f"--json {str(path)!r}: {error.strerror}: {error.filename!r}") from None
+    if path.is_dir():
+        raise SystemExit(f"--json {str(path)!r} is a folder; name a file")
+    if not os.access(path if path.exists() else path.parent, os.W_OK):
+        raise SystemExit(f"--json {str(path)!r} cannot be written")
+    return path
 
 
 def _tell(line: str) -> None:
@@ -151,6 +173,7 @@ def minutes_told(rows: Sequence[Row]) -> str:
 def main() -> None:
     given = _given()
     scale: Scale = "quick" if given.quick else "full" if given.full else "standard"
+    path = place_for(given.json or RESULTS / f"{time.strftime('%Y%m%d-%H%M%S')}.json")
     peers = None if given.no_peers else build("peers_agents")
     try:
         report = measure(scale, given.only, given.rounds, peers, given.minutes)
@@ -160,8 +183,6 @@ def main() -> None:
     print(head(report, {row.workload for row in report.rows}))
     _tell(minutes_told(report.rows))
     print(all_tables(results, given.only or list(WORKLOADS)))
-    path: Path = given.json or RESULTS / f"{time.strftime('%Y%m%d-%H%M%S')}.json"
-    path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(msgspec.json.format(msgspec.json.encode(report), indent=1))
     _tell(f"\nwritten to {path}")
     if scale != "quick":  # which only shows that it runs

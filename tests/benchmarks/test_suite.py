@@ -14,10 +14,11 @@ from xml.etree import ElementTree
 import msgspec
 import pytest
 
+from benchmarks.__main__ import ABOUT, MODULES
 from benchmarks.suite import run as running
 from benchmarks.suite.figures import Metric, Results, ratios, shown, times
 from benchmarks.suite.kill import GoingOn
-from benchmarks.suite.main import chosen
+from benchmarks.suite.main import chosen, place_for
 from benchmarks.suite.plan import LIMITS, OURS, PEERS, SCALES, UKEMI, WORKLOADS, Bodies, Entry, plan
 from benchmarks.suite.plot import bars, decades, lines
 from benchmarks.suite.published import published_table
@@ -400,7 +401,10 @@ QUICK = "a run of --quick"
         (("suite", "--rounds", "0"), "0 rounds measure nothing"),
         (("report", "README.md"), "README.md is no report of the suite"),
         (("report", QUICK), "--quick only shows that it runs; name another --page"),
+        (("suite", "--json", "README.md/found.json"), "README.md/found.json': "),
+        (("suite", "--json", "docs"), "--json 'docs' is a folder; name a file"),
         (("nothing",), "no benchmark 'nothing'; there are: suite, report, soak"),
+        (("--quick",), "--quick belongs behind a benchmark's name"),
     ],
 )
 def test_wrong_words_are_named(words: tuple[str, ...], message: str, tmp_path: Path) -> None:
@@ -410,3 +414,19 @@ def test_wrong_words_are_named(words: tuple[str, ...], message: str, tmp_path: P
     done = suite(*(str(quick) if each == QUICK else each for each in words))
     assert done.returncode != 0
     assert message in done.stderr
+
+
+def test_without_a_name_nothing_is_measured() -> None:
+    """The suite takes half an hour, and is not what somebody wants who looks what there is."""
+    asked, slipped = suite("--help"), suite()
+    assert (asked.returncode, asked.stderr) == (0, "")
+    assert (slipped.returncode, slipped.stdout, slipped.stderr) == (2, "", asked.stdout)
+    names = [line.split()[0] for line in asked.stdout.splitlines() if line.startswith("    ")]
+    assert names == list(MODULES) == list(ABOUT)
+
+
+def test_the_folders_of_a_result_are_made_before_anything_is_measured(tmp_path: Path) -> None:
+    path = tmp_path / "new" / "deep" / "found.json"
+    assert place_for(path) == path
+    assert path.parent.is_dir()
+    assert not path.exists()

@@ -43,7 +43,7 @@ def test_every_rule_has_a_case_that_is_played() -> None:
     assert {rule.split("-")[0] for rule in listed - played} <= {"SIG", "SIMPLE"}
 
 
-def replay(*paths: Path) -> subprocess.CompletedProcess[str]:
+def replay(*paths: Path | str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, str(REPLAY), *map(str, paths)]
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
@@ -74,3 +74,21 @@ def test_the_replay_command_shows_a_difference(tmp_path: Path) -> None:
 def test_the_replay_command_without_a_case(tmp_path: Path) -> None:
     """An empty folder is a mistake of the caller, not a success."""
     assert replay(tmp_path).returncode == 2
+
+
+@pytest.mark.realtime
+def test_the_replay_command_explains_itself() -> None:
+    done = replay("--help")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("usage: python tests/otp/replay.py [-h] PATH [PATH ...]")
+
+
+@pytest.mark.realtime
+@pytest.mark.parametrize(
+    ("words", "said"), [((), "required: PATH"), (("nowhere",), "there is no 'nowhere'")]
+)
+def test_the_replay_command_says_what_is_wrong(words: tuple[str, ...], said: str) -> None:
+    done = replay(*words)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert said in done.stderr
+    assert "Traceback" not in done.stderr
