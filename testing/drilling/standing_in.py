@@ -64,9 +64,14 @@ def stand_ins(agents: Iterable[Agent], stubs: Mapping[str, Stub]) -> dict[str, S
     Raises:
         UsageError: a tool writes outside and has no stub, or a stub is for nothing.
     """
-    tools = {each.name: each for agent in agents for each in agent.tools}
+    every = list(agents)
+    tools = {each.name: each for agent in every for each in agent.tools}
     _check_names(tools, stubs)
-    missing = [line for each in tools.values() for line in _unstubbed(each, stubs)]
+    missing = [
+        f"{stub}   ({about}of {_owners(each.name, every)})"
+        for each in tools.values()
+        for stub, about in _unstubbed(each, stubs)
+    ]
     if missing:
         raise UsageError(
             "the drill runs every call many times, and kills it half-way; these write outside of the "
@@ -96,13 +101,20 @@ def _check_names(tools: Mapping[str, AnyTool], stubs: Mapping[str, Stub]) -> Non
             raise UsageError(f"stub {ALL!r} can only be own; give each tool a stub of its own")
 
 
-def _unstubbed(tool: AnyTool, stubs: Mapping[str, Stub]) -> Iterable[str]:
+def _owners(tool: str, agents: Iterable[Agent]) -> str:
+    """Say whose tool it is: all agents of a module are looked at, also those the task never comes to."""
+    names = [each.name for each in agents if any(its.name == tool for its in each.tools)]
+    return f"{'agent' if len(names) == 1 else 'agents'} {', '.join(names)}"
+
+
+def _unstubbed(tool: AnyTool, stubs: Mapping[str, Stub]) -> Iterable[tuple[str, str]]:
+    """Yield the stubs that are missing, and what each would stand for."""
     if ALL in stubs or tool.marks.effect == "read" or bound_to_workspace(tool):
         return
     if tool.name not in stubs:
-        yield tool.name
+        yield tool.name, ""
     if tool.marks.compensate is not None and f"{tool.name}.{UNDO}" not in stubs:
-        yield f"{tool.name}.{UNDO}   (its compensation, {_name(tool.marks.compensate)})"
+        yield f"{tool.name}.{UNDO}", f"its compensation, {_name(tool.marks.compensate)}, "
 
 
 def bound_to_workspace(tool: AnyTool) -> bool:

@@ -6,8 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from ukemi import Agent, UsageError, tool
 from ukemi.cli.app import run
 from ukemi.cli.drill_arguments import without_picks
+from ukemi.models import ScriptedModel
+from ukemi.testing import drill
 
 FAKES = str(Path(__file__).parents[1] / "support/drill_agents.py")
 AGENT = f"{FAKES}:buyer"
@@ -34,13 +37,28 @@ def typed(capsys: pytest.CaptureFixture[str]) -> Callable[..., Said]:
 
 
 def test_a_write_without_a_stub_stops_it_before_anything_runs(typed: Callable[..., Said]) -> None:
-    """The tool and its compensation are named, and the ways out."""
+    """The tool, its compensation and whose they are, and the ways out."""
     status, out, err = typed()
     assert (status, out) == (2, "")
-    assert "  order\n  order.compensate   (its compensation, cancel)\n" in err
+    named = "  order   (of agent buyer)\n  order.compensate   (its compensation, cancel, of agent buyer)\n"
+    assert named in err
     assert "an ukemi.testing.EffectStub. NAME=own" in err and "Nothing was run" in err
     assert "*=own" not in err, "that lets a real one run"
     assert typed("--stub", "order=ok")[0] == 2, "the compensation is still the real one"
+
+
+def test_a_stub_is_asked_for_by_all_agents_that_have_the_tool() -> None:
+    """All agents of a module are looked at, so the task alone does not tell where the tool is from."""
+
+    @tool(effect="write")
+    async def mail(text: str) -> str:
+        """Send a mail."""
+        return "sent"
+
+    model = ScriptedModel(["done"])
+    clerk, chief = (Agent(name, model=model, tools=[mail]) for name in ("clerk", "chief"))
+    with pytest.raises(UsageError, match=r"\n  mail   \(of agents clerk, chief\)\n"):
+        drill(clerk, "go", agents=[chief])
 
 
 def test_a_matrix_is_printed_and_every_promise_held(typed: Callable[..., Said]) -> None:
