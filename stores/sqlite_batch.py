@@ -12,13 +12,13 @@ from collections.abc import Iterable, Sequence
 from msgspec import Struct, field
 
 from .base import Facts, SessionUnknown
-from .encoding import Damage, decode_facts, row_crc, unknown_facts
+from .encoding import Damage, decode_facts, encode_facts, row_crc, unknown_facts
 from .rules import asking, shares
 from .sqlite_journal import examine
 from .sqlite_places import CHUNK_ROWS, SqlitePlace, chunks, marks, read_facts, read_places
 from .sqlite_tally import Tally, readable_facts
 
-LOG_COLUMNS, LIVE_COLUMNS = 9, 7
+LOG_COLUMNS, LIVE_COLUMNS, HEAD_COLUMNS = 9, 7, 6
 
 _SIZES = [1 << bit for bit in range(CHUNK_ROWS.bit_length())]
 # Built once; many rows a statement hold the interpreter lock far shorter than executemany. OR FAIL: should one
@@ -26,6 +26,12 @@ _SIZES = [1 << bit for bit in range(CHUNK_ROWS.bit_length())]
 _INSERT_LOG = {
     size: "INSERT OR FAIL INTO log(id, prev, num, seq, counter, version, crc, facts, body) VALUES "
     + ",".join([f"({marks(LOG_COLUMNS)})"] * size)
+    for size in _SIZES
+}
+_INSERT_HEAD = {
+    size: "INSERT OR FAIL INTO head(num, sid, status, epoch, seq, counter, oldest, last,"
+    " agent, parent, due_at_ms, facts) VALUES "
+    + ",".join(["(?, ?, 'running', 1, 1, 0, 0, 0, ?, ?, ?, ?)"] * size)
     for size in _SIZES
 }
 # On a table without secondary indexes, REPLACE overwrites the row in place.
@@ -49,6 +55,7 @@ class Known(Struct):
     owners: dict[str, int] = field(default_factory=dict[str, int])
     damaged: dict[str, str] = field(default_factory=dict[str, str])
     next_id: int = 0
+    next_num: int = 0  # 0: to be asked for when a session is created
     data_version: int = -1
     seen: int = 0
 
@@ -69,6 +76,7 @@ class Batch:
         self.dirty: dict[str, SqlitePlace] = {}
         self._log: list[object] = []  # the columns of all rows, one after another
         self._log_from = 0
+        self._heads: list[object] = []  # of new sessions, likewise
         self._facts: dict[int, tuple[bytes, Facts]] = {}  # of these rows, sealed and as they are
         self._passing: set[str] = set()
         self.examined: set[str] = set()
@@ -85,6 +93,7 @@ class Batch:
             known.data_version = data_version
             known.seen += 1
             known.owners.clear()
+            known.next_num = 0
             newest = connection.execute("SELECT max(id) FROM log").fetchone()[0]
             known.next_id = (newest or 0) + 1
 
@@ -169,9 +178,29 @@ class Batch:
             self._facts[row_id] = facts
         self.dirty[session_id] = place
 
+    def create(self, session_id: str, facts: Facts) -> int:
+        """Gather the head of a new session, and return its number."""
+        known = self.known
+        if not known.next_num:
+            newest = self.connection.execute("SELECT max(num) FROM head").fetchone()[0]
+            known.next_num = (newest or 0) + 1
+        num = known.next_num
+        known.next_num = num + 1
+        sealed = encode_facts(facts)
+        self._heads += (num, session_id, facts.agent, facts.parent, facts.due_at_ms, sealed)
+        self.tally.add(facts)
+        return num
+
+    def insert_heads(self) -> None:
+        """Insert the heads that have been gathered: before anything that reads or changes ``head``."""
+        for piece in chunks(self._heads, HEAD_COLUMNS):
+            self.connection.execute(_INSERT_HEAD[len(piece) // HEAD_COLUMNS], piece)
+        self._heads = []
+
     def flush(self) -> None:
         """Write what has been gathered."""
         execute = self.connection.execute
+        self.insert_heads()
         for piece in chunks(self._log, LOG_COLUMNS):
             execute(_INSERT_LOG[len(piece) // LOG_COLUMNS], piece)
         self._log = []
@@ -250,6 +279,7 @@ class Batch:
         self.known.places.clear()
         self.known.owners.clear()
         self._log = []
+        self._heads = []
         self._facts.clear()
         self.dirty.clear()
         self.tally.drop()

@@ -29,6 +29,7 @@ from ukemi.stores import sqlite_schema
 from ukemi.stores.base import (
     Done,
     Facts,
+    Forget,
     HeadQuery,
     Pack,
     Rewrite,
@@ -76,6 +77,27 @@ async def test_one_commit_is_one_transaction(sqlite: SqliteStore, count: int) ->
     assert (
         len(inserts) == len([size for size in bin(count % 256)[2:] if size == "1"]) + count // 256
     )
+
+
+async def test_sessions_that_are_created_together_are_inserted_together(
+    sqlite: SqliteStore, tmp_path: Path
+) -> None:
+    """By one statement; the numbers go on where another process has left off, and order the list."""
+    other = SqliteStore(tmp_path / "store.db")
+    await other.open()
+    await write(sqlite, create("s-1"))
+    await write(other, create("s-2"))
+    statements: list[str] = []
+    await watch(sqlite, statements.append)
+    names = [f"t-{number}" for number in range(4)]
+    forget = Forget(session_id="t-0", epoch=1, seq=1, oldest_counter=0)
+    await write(sqlite, *map(create, names), append("t-3", 2), forget)
+    await write(other, create("u-1"))
+    inserts = [each for each in statements if each.startswith("INSERT OR FAIL INTO head")]
+    assert len(inserts) == 1
+    assert await listed(other) == ["u-1", *reversed(names), "s-2", "s-1"]
+    assert await bodies(other, "t-3") == [b"row 1", b"row 2"]
+    await other.close()
 
 
 async def test_append_reads_nothing_while_nobody_else_writes(sqlite: SqliteStore) -> None:
