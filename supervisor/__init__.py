@@ -7,7 +7,7 @@ Never: knows a tool, a model or a store; waits without a limit that its caller c
 nobody recognises.
 
 Files, each using only those before it: errors, clock, ids · exits, refusals, specs, reports · rules
-· loops, timers, services · child, address, blocking, context, task · events, family, restarts,
+· loops, timers, crew, services · child, address, blocking, context, task · events, family, restarts,
 machine · calls, handle, collector, kernel.
 
 Of danger: shell reads commands, danger judges calls.

@@ -1,11 +1,12 @@
-"""The runtime: one task group for a whole tree, its root, its timers, and the way out.
+"""The runtime: one crew of tasks for a whole tree, its root, its timers, and the way out.
 
-The group lives in a task of its own that no cancellation of the embedding program reaches. So when
+The crew lives in a task of its own that no cancellation of the embedding program reaches. So when
 the program is cancelled, its ``async with`` block ends, and the children are stopped in order, each
 within its time; they are not all torn down at once.
 """
 
 from collections.abc import Callable
+from functools import partial
 from types import TracebackType
 from typing import Any, Self
 
@@ -17,6 +18,7 @@ from .address import Ref
 from .child import Child, Life
 from .clock import Clock, SystemClock
 from .collector import COLLECTOR, CollectorCare, check_care
+from .crew import make_crew
 from .errors import ErrorClass, UsageError
 from .exits import SHUTDOWN, ExitReason, Killed, StartFailure, classify_simply
 from .handle import Supervisor
@@ -177,19 +179,17 @@ class Kernel:
         life = self._root.life
         return life.reason if life is not None and not life.alive and not self._closing else None
 
-    # -- the task that owns the group -----------------------------------------------------------
+    # -- the task that owns the crew ------------------------------------------------------------
 
     async def _serve(self, opened: OneShot) -> None:
         services = self._services
+        services.crew = make_crew(is_trio=services.loop.is_trio)
         if self._tunes_collector:
             COLLECTOR.enter()
             self._look_after_collector()
         try:
             with CancelScope(shield=True):
-                async with anyio.create_task_group() as group:
-                    services.open(group)
-                    opened.set_result(None)
-                    await services.timers.serve(services.loop, services.now)
+                await services.crew.run(partial(self._serve_timers, opened))
         except services.loop.cancelled:
             # Somebody cancels all tasks of the loop: it is being torn down.
             if services.loop.is_trio:
@@ -198,15 +198,20 @@ class Kernel:
             # SystemExit of a child, or a fault of ours: it belongs to the embedding program.
             self._fatal = error
         finally:
-            # Before its time if the group was cancelled: by the above, or since a task of it was
-            # cancelled before its first step, when its wrapper could not yet tell. Nothing of the
-            # group runs any more.
+            # Before its time if the crew was torn down: by the above, or since a task of it was
+            # cancelled before its first step, when its wrapper could not yet tell. None of its
+            # tasks runs any more.
             if self._tunes_collector:
                 COLLECTOR.leave()
             self._served = True
             services.live.clear()
             self._abort()
             self._changed()
+
+    async def _serve_timers(self, opened: OneShot) -> None:
+        opened.set_result(None)
+        services = self._services
+        await services.timers.serve(services.loop, services.now)
 
     def _look_after_collector(self) -> None:
         COLLECTOR.look()

@@ -6,9 +6,8 @@ from contextvars import Context as ContextVars
 from contextvars import copy_context
 from typing import TYPE_CHECKING, Any, Protocol
 
-from anyio.abc import TaskGroup
-
 from .clock import Clock, SystemClock
+from .crew import Crew, Member
 from .exits import Classify, Crashed, ExitReason, crashed, members_of
 from .logs import log
 from .loops import Loop
@@ -17,8 +16,6 @@ from .timers import Timers
 
 if TYPE_CHECKING:
     from .child import Child
-
-Canceller = Callable[[], None]
 
 
 class Running(Protocol):
@@ -31,7 +28,7 @@ class Running(Protocol):
 
 
 class Services:
-    """Loop, time, timers, the task group and the books of one kernel."""
+    """Loop, time, timers, the tasks and the books of one kernel."""
 
     def __init__(
         self,
@@ -55,9 +52,9 @@ class Services:
         self._classify = classify
         self._clean = clean
         self._on_report = on_report
-        self._group: TaskGroup | None = None
         self._context: ContextVars = copy_context()
         self.loop: Loop
+        self.crew: Crew
         self.abort: Callable[[], None] = _nothing
         self.idle: Callable[[], None] = _nothing
         self.find: Callable[[str], Child | None] = _nobody
@@ -70,16 +67,9 @@ class Services:
             # The same time without anyio's look-up of the backend, which costs more than the heap.
             self.now = loop.now
 
-    def open(self, group: TaskGroup) -> None:
-        self._group = group
-
-    def spawn(self, coroutine: Coroutine[Any, Any, None], name: str) -> Canceller:
-        """Start a task in the kernel's group, with fresh context variables; return its canceller."""
-        if self._group is None or self.aborted:
-            coroutine.close()
-            return _nothing
-        handle = self._group.create_task(coroutine, name=name, context=self._context.copy())
-        return handle.cancel
+    def spawn(self, coroutine: Coroutine[Any, Any, None], name: str) -> Member:
+        """Start a task of a child, with fresh context variables."""
+        return self.crew.start(coroutine, name, self._context.copy())
 
     def report(self, report: Report) -> None:
         if self._on_report is not None:

@@ -2,10 +2,9 @@
 
 from typing import cast
 
-import anyio
-
 from .child import Child, Life
 from .context import Context
+from .crew import Member
 from .exits import (
     NORMAL,
     SHUTDOWN,
@@ -21,19 +20,20 @@ from .exits import (
     members_of,
 )
 from .reports import Exited, Ignored, Started, StartFailing, StuckChild
-from .services import Canceller, Services
+from .services import Services
 from .specs import ChildSpec
 
 
 class Task(Life):
     """A life of a child that is an async function."""
 
-    __slots__ = ("_cancel", "_context", "_services", "zombie")
+    __slots__ = ("_context", "_member", "_services", "zombie")
 
     def __init__(self, child: Child, services: Services) -> None:
         super().__init__(child, services.now())
         self._services = services
-        self._cancel: Canceller | None = None
+        # Its task; None while it has none.
+        self._member: Member = None
         self._context: Context[object] | None = None
         self.zombie = False
 
@@ -64,14 +64,17 @@ class Task(Life):
         self._spawn()
 
     def _spawn(self) -> None:
-        self._services.live.add(self)
-        cancel = self._services.spawn(self._run(), self.child.path)
-        if self in self._services.live:  # an eager task may be over by now
-            self._cancel = cancel
+        services = self._services
+        if services.aborted:
+            return
+        services.live.add(self)
+        member = services.spawn(self._run(), self.child.path)
+        if self in services.live:  # with a task factory of the program's own it may be over by now
+            self._member = member
 
     def _rest(self) -> None:
         """Hold no task until a message comes, which may be there already."""
-        self._cancel = None
+        self._member = None
         if self.child.inbox:
             self._spawn()
         else:
@@ -109,8 +112,8 @@ class Task(Life):
             self._end_or_cancel()
 
     def _end_or_cancel(self) -> None:
-        if self._cancel is not None:
-            self._cancel()
+        if self._member is not None:
+            self._services.crew.cancel(self._member)
         elif self.alive:
             self._ended(self.asked or SHUTDOWN)
 
@@ -139,6 +142,8 @@ class Task(Life):
             reason, passes = self._judge(error)
         else:
             reason = NORMAL
+        if self._member is not None and self._services.crew.close_leaked(self._member):
+            reason = self._leaked(reason)
         self._body_ended(context, reason)
         if passes is not None:
             try:
@@ -162,11 +167,18 @@ class Task(Life):
             return NORMAL, passes
         return self._services.explain(error), passes
 
+    def _leaked(self, reason: ExitReason) -> ExitReason:
+        """Return how a body ended that left a scope open, which its task cannot outlive."""
+        if not isinstance(reason, Normal):
+            return reason
+        text = "the body left a cancel scope or task group open when it returned"
+        return self._services.explain(RuntimeError(text))
+
     def _cancelled(self, error: BaseException) -> ExitReason:
         if self.asked is not None:
             return self.asked
-        if self._services.loop.is_trio or anyio.current_effective_deadline() == float("-inf"):
-            # A scope above all children: the kernel's own group is being torn down.
+        if self._services.loop.is_trio or self._services.crew.torn_down():
+            # With all children: the kernel itself is being torn down.
             self._services.abort()
             return Killed("the kernel was cancelled")
         return ForeignCancel(str(error))
