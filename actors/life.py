@@ -5,7 +5,7 @@ supervisor, another process. It ends normally at every outcome; a fault in here,
 fails, ends it abnormally, and the supervisor decides.
 """
 
-from functools import cached_property, partial
+from functools import partial
 from typing import TYPE_CHECKING, assert_never
 
 import msgspec
@@ -15,19 +15,19 @@ from ..stores.records import Woken
 from ..supervisor import Context, Timer
 from .approvals.approving import Approving
 from .asking import Asking
+from .audit.plain_answers import is_plain
 from .calling import Calling
 from .events import AlertRaised
 from .guarding.guard_calls import scope_rests
 from .handover.dossier import Trouble, concluded, trouble_from_data
 from .model import UserMessage
+from .once import once
 from .outcome import Completed, Outcome, Stopped, outcome_from_data
 from .parking import park, parks
 from .planning import Planning
 from .rollback.rolling import Rolling
 from .session import Session
-from .state import (
-    UNFINISHED,
-)
+from .state import UNFINISHED
 from .steps import (
     AskModel,
     AwaitDecision,
@@ -67,11 +67,11 @@ class Life:
 
     # What few steps need is made when one does: a session that waits for its model holds none of it.
 
-    @cached_property
+    @once
     def _approving(self) -> Approving:
         return Approving(self._session, self._work)
 
-    @cached_property
+    @once
     def _calling(self) -> Calling:
         calling = Calling(self._session, self._work, self._approving)
         calling.begin()
@@ -79,17 +79,17 @@ class Life:
 
     # Loaded then too (see warming.py).
 
-    @cached_property
+    @once
     def _unwinder(self) -> "Unwinder":
         from .undo.unwinding import Unwinder
 
         return Unwinder(self._session)
 
-    @cached_property
+    @once
     def _rolling(self) -> Rolling:
         return Rolling(self._session, self._calling.settle_open)
 
-    @cached_property
+    @once
     def _auditing(self) -> "Auditing":
         from .audit.auditing import Auditing
 
@@ -120,10 +120,11 @@ class Life:
     async def _leave(self, outcome: Outcome | WaitUntil | AwaitDecision) -> None:
         """Store how the session ends, or what it waits for."""
         session = self._session
-        if isinstance(outcome, WaitUntil | AwaitDecision):
+        if isinstance(outcome, (WaitUntil, AwaitDecision)):
             await park(session, outcome.due_at_ms)
             return
-        outcome = await self.unwind(outcome)
+        if session.undoes_before(outcome):
+            outcome = await self._unwinder.before_end(outcome)
         await session.end(outcome).wait()
         session.announce(outcome)
 
@@ -139,10 +140,10 @@ class Life:
 
     def _arm_deadline(self) -> None:
         session = self._session
+        if not session.account.limits("seconds"):
+            return
         session.book_time()
         left_s = session.account.left("seconds")
-        if left_s == float("inf"):
-            return
         if left_s <= 0:
             self._out_of_time()
             return
@@ -335,6 +336,8 @@ class Life:
                 return None
             trouble = concluded(self._session.state, step.text)
             return self._session.handed_over(msgspec.structs.replace(trouble, findings=findings))
+        if is_plain(step.text, self._session.state):
+            return Completed(step.text)
         judged = await self._auditing.judge(step)
         if not isinstance(judged, Trouble):
             return judged

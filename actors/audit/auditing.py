@@ -27,11 +27,11 @@ from .claims_made import PATH, Claim
 from .claims_text import shown
 from .findings import Finding, line_of
 from .judge import Judging
+from .plain_answers import needs_journal
 from .record import Files, NoFiles, Ran, Record
 from .sources import (
     has_workspace,
     look_at,
-    needs_journal,
     ran_of_journal,
     ran_of_messages,
     said_in_journal,

@@ -73,9 +73,23 @@ def checks_missed(statement: str, ledger: Ledger) -> list[Finding]:
     return found
 
 
+def tells_of_checks(statement: str) -> bool:
+    """Tell whether a statement has anything that `checks_missed` compares, where no command failed."""
+    return any(
+        _CHECKER_WELL.search(said)
+        or _PROGRAMS.search(said)
+        or any(check.claimed.search(said) for check in CHECKS)
+        for said in map(_asserted, sentences(statement))
+    )
+
+
+def _asserted(sentence: Sentence) -> str:
+    return ", ".join(sentence.fragments[: sentence.asserted])
+
+
 def _missed(sentence: Sentence, ledger: Ledger) -> list[Finding]:
     found: list[Finding] = []
-    said = ", ".join(sentence.fragments[: sentence.asserted])
+    said = _asserted(sentence)
     for check in CHECKS:
         if check.claimed.search(said):
             found += _check_ran(check, sentence, ledger)

@@ -13,7 +13,7 @@ from typing import Any, cast
 from ...supervisor.patterns import lazy_pattern
 from .claims_made import NEGATED, NEGATED_ZH, Claim
 from .claims_sums import numbers_in
-from .claims_text import sentences
+from .claims_text import Sentence, sentences
 from .findings import Finding, finding
 from .ledger import Ledger
 
@@ -99,11 +99,7 @@ _MAY_COMPARE = lazy_pattern(r"\d|st|最", re.IGNORECASE)
 
 def wrong_pairs(statement: str, ledger: Ledger) -> list[Finding]:
     """Return what a statement says of a name that a result says only of another."""
-    told = [
-        each
-        for each in sentences(statement, quotes=True)
-        if each.asserted == len(each.fragments) and _MAY_COMPARE.search(each.text)
-    ]
+    told = _compared(statement)
     if not told:
         return []
     tables = [
@@ -122,6 +118,19 @@ def wrong_pairs(statement: str, ledger: Ledger) -> list[Finding]:
                     claim = Claim(kind="action", text=sentence.text)
                     return [finding("contradicted", claim, why, [call])]
     return []
+
+
+def compares(statement: str) -> bool:
+    """Tell whether a statement has anything that `wrong_pairs` compares."""
+    return bool(_compared(statement))
+
+
+def _compared(statement: str) -> list[Sentence]:
+    return [
+        each
+        for each in sentences(statement, quotes=True)
+        if each.asserted == len(each.fragments) and _MAY_COMPARE.search(each.text)
+    ]
 
 
 def _wrong(clause: str, rows: Rows) -> str:

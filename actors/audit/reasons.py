@@ -115,6 +115,11 @@ def reasons_missed(statement: str, ledger: Ledger) -> list[Finding]:
     return found
 
 
+def gives_reasons(statement: str) -> bool:
+    """Tell whether a statement has anything that `reasons_missed` compares."""
+    return any(_reasons(statement))
+
+
 def _reasons(statement: str) -> Iterator[tuple[str, str]]:
     """Sentences that tell of a failure, each with the reason it gives."""
     for sentence in sentences(statement):

@@ -27,7 +27,6 @@ from ...stores.records import (
 )
 from ..handover.wording import not_started
 from ..model import AssistantMessage, Message, NoteMessage, ToolMessage, UserMessage
-from ..state import SessionState
 from ..tooling.toolbox import Toolbox
 from ..undo.unwound import LEDGER_STATES
 from .record import FileFact, Ran, ToolFacts
@@ -40,13 +39,6 @@ WALK_MAX = 3_000
 
 CLOCK_SLACK_MS = 2_000
 """How much older than the session a file may look that changed in it: clocks are coarse."""
-
-
-def needs_journal(state: SessionState, calls: int) -> bool:
-    """Tell whether the messages, with that many results, are not the whole record."""
-    ledger = state.ledger
-    late = any(each.by or each.state != "succeeded" for each in ledger.effects.values())
-    return calls != state.counter or bool(ledger.open or ledger.answers or late)
 
 
 def ran_of_messages(messages: Iterable[Message]) -> list[Ran]:

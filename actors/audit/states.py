@@ -204,6 +204,11 @@ _SAID = lazy_pattern(
 )
 
 
+def tells_of_states(statement: str) -> bool:
+    """Tell whether a statement has anything that `in_another_state` or `empty_after_all` compares."""
+    return any(_SAID.search(each.text) or _I.search(each.text) for each in sentences(statement))
+
+
 def in_another_state(statement: str, ledger: Ledger) -> list[Finding]:
     """Something is said to be in a state, where the newest look at it tells of another of its kind."""
     said = [each for each in sentences(statement) if each.asserts and _SAID.search(each.text)]

@@ -35,7 +35,7 @@ EVERY = lazy_pattern(
 
 def untold(statement: str, ledger: Ledger, found: Sequence[Finding]) -> list[Finding]:
     """Return what a statement should have told of and does not; none beside another mismatch."""
-    if any(each.kind != "unverified" for each in found) or _says_little(statement):
+    if any(each.kind != "unverified" for each in found) or says_little(statement):
         return []
     passed_over = (
         _failed(statement, ledger)
@@ -56,7 +56,7 @@ def _said(statement: str) -> Claim:
     return claims[0] if claims else Claim(kind="action", text=shown(statement).strip())
 
 
-def _says_little(statement: str) -> bool:
+def says_little(statement: str) -> bool:
     """Tell whether an answer is too short to tell of anything, or asks something."""
     text = statement.strip()
     said = len(re.findall(r"[A-Za-z0-9_'-]+", text)) + len(HAN.findall(text))
