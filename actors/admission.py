@@ -5,7 +5,7 @@ A session waits as what it is in memory, without a task, and its row says that i
 as its caller does: nothing of it is stored yet.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from msgspec import Struct
 
@@ -49,22 +49,25 @@ class Start:
         UkemiError: on entering: the runtime was left before that.
     """
 
-    __slots__ = ("_admission", "_tenant", "_turn")
+    __slots__ = ("_admission", "tenant", "turn")
 
     def __init__(self, admission: "Admission", tenant: str) -> None:
         self._admission = admission
-        self._tenant = tenant
-        self._turn = Latch(admission.futures)
+        self.tenant = tenant
+        self.turn: Latch | None = None
+        """What it waits for, where it has to."""
 
     async def __aenter__(self) -> None:
+        if self._admission.begin_at_once(self):
+            return
         try:
-            await self._admission.begin_start(self._turn, self._tenant)
+            await self._admission.begin_later(self)
         except BaseException:
-            self._admission.end_start(self._turn)
+            self._admission.end_start(self)
             raise
 
     async def __aexit__(self, *error: object) -> None:
-        self._admission.end_start(self._turn)
+        self._admission.end_start(self)
 
 
 class Admission:
@@ -80,7 +83,7 @@ class Admission:
         self._policies = policies
         self._seen: Policy | None = None
         self._places = FairLine[str]()
-        self._starts = FairLine[Latch]()
+        self._starts = FairLine[Start]()
         self._closed: UkemiError | None = None
         self._on_room: Callable[[], None] | None = None
         self.leaves = False
@@ -114,17 +117,22 @@ class Admission:
 
     # ------------------------------------------------------------ sessions
 
-    def ask(self, session_id: str, tenant: str) -> list[str]:
-        """Want a place for a session; return all that have one from now on."""
+    def take_free(self, session_id: str, tenant: str) -> bool:
+        """Take a place for a session where one is free that nobody waits for."""
         self._obey()
-        if self._places.take_free(session_id, tenant):
-            return [session_id]
+        return self._places.take_free(session_id, tenant)
+
+    def ask(self, session_id: str, tenant: str) -> list[str]:
+        """Want a place for a session, where none was free; return all that have one from now on."""
         self._places.join(session_id, tenant, self._clock.now())
         return self.serve()
 
     def leave(self, session_id: str) -> list[str]:
         """Give up a session's place, or its wait; return all that have one from now on."""
-        return self.serve() if self._places.leave(session_id) else []
+        if not self._places.leave(session_id):
+            return []
+        awaited = self._places.waiting or self._starts.waiting or self._on_room is not None
+        return self.serve() if awaited else []
 
     def serve(self) -> list[str]:
         """Give away what is free; after a change of the policy, by its numbers."""
@@ -145,7 +153,14 @@ class Admission:
 
     # ------------------------------------------------------------ starts
 
-    async def begin_start(self, turn: Latch, tenant: str) -> None:
+    def begin_at_once(self, start: Start) -> bool:
+        """Tell whether one more session may be stored and taken into memory; then `end_start`."""
+        if self._closed is not None:
+            return False
+        self._limit_starts()
+        return self._starts.take_free(start, start.tenant)
+
+    async def begin_later(self, start: Start) -> None:
         """Wait until one more session may be stored and taken into memory; `end_start` in any case.
 
         Raises:
@@ -153,37 +168,38 @@ class Admission:
         """
         if self._closed is not None:
             raise self._closed
-        self._limit_starts()
-        if self._starts.take_free(turn, tenant):
-            return
-        self._starts.join(turn, tenant, self._clock.now())
+        start.turn = Latch(self.futures)
+        self._starts.join(start, start.tenant, self._clock.now())
         self._let_start()
-        if not self._starts.holds(turn):
-            await turn.wait()
+        if not self._starts.holds(start):
+            await start.turn.wait()
         if self._closed is not None:
             raise self._closed
 
-    def end_start(self, turn: Latch) -> None:
+    def end_start(self, start: Start) -> None:
         """The session is in memory, or was not stored: the next may."""
-        self._starts.leave(turn)
+        self._starts.leave(start)
         self._let_start()
 
     def _let_start(self) -> None:
         if self._starts.waiting:
             self._limit_starts()
-            for turn in self._starts.serve():
-                turn.set()
+            self._tell(self._starts.serve())
 
     def _limit_starts(self) -> None:
         waiting_max = self._policies.current.admission.waiting_max
-        self._starts.limit(max(0, waiting_max - self._places.waiting))
+        self._starts.resize(max(0, waiting_max - self._places.waiting))
 
     def close(self, error: UkemiError) -> None:
         """Let nobody start any more; tell those who wait to."""
         self._closed = error
-        self._starts.limit(None)
-        for turn in self._starts.serve():
-            turn.set()
+        self._starts.resize(None)
+        self._tell(self._starts.serve())
+
+    def _tell(self, starts: Iterable[Start]) -> None:
+        for each in starts:
+            if each.turn is not None:
+                each.turn.set()
 
     # ------------------------------------------------------------ what the store has more of
 

@@ -137,6 +137,10 @@ class FairLine(Generic[T]):
         self._move(tenant, -1)
         return True
 
+    def resize(self, places_max: int | None) -> None:
+        """Set how many places there are; who holds one keeps it."""
+        self._places_max = places_max
+
     def limit(
         self,
         places_max: int | None,

@@ -75,12 +75,18 @@ class Places:
             self._held_back.setdefault(parent.id, []).append(session.id)
         elif parent is not None or session.installed.is_guard or session.cut is not None:
             await self._begin(session)
+        elif self.admission.take_free(session.id, session.facts.tenant or ""):
+            await self._go(session)
         else:
             served = self.admission.ask(session.id, session.facts.tenant or "")
             self._go_on([each for each in served if each != session.id])
             if session.id in served:
-                await self._begin(session)
-                self._release_children(session.id)
+                await self._go(session)
+
+    async def _go(self, session: Session) -> None:
+        await self._begin(session)
+        if self._held_back:
+            self._release_children(session.id)
 
     def cut_off(self, session: Session, cut: Cut) -> None:
         """End all work of a session; one that waits for a place needs none to settle that."""
@@ -94,7 +100,8 @@ class Places:
 
     def leave(self, session_id: str) -> None:
         """A session is here no more: its place is another's."""
-        self._held_back.pop(session_id, None)
+        if self._held_back:
+            self._held_back.pop(session_id, None)
         self._go_on(self.admission.leave(session_id))
 
     def policy_changed(self) -> None:

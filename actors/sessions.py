@@ -26,6 +26,7 @@ from .events import SessionStarted
 from .handover.wording import encodable
 from .inspection import fold
 from .journal import Acknowledgement, Blob
+from .opening import Opening
 from .outcome import outcome_from_data
 from .pool import Pool
 from .services import Services
@@ -45,35 +46,6 @@ class Change(Struct, frozen=True):
     blobs: tuple[Blob, ...] = ()
 
 
-class _Opening:
-    """The lock of one session, as a block to enter; it goes when nobody wants it any more."""
-
-    __slots__ = ("_all", "_lock", "_session_id", "_users")
-
-    def __init__(self, all_of_them: "dict[str, _Opening]", session_id: str) -> None:
-        self._all = all_of_them
-        self._session_id = session_id
-        self._lock = anyio.Lock(fast_acquire=True)
-        self._users = 0
-
-    async def __aenter__(self) -> None:
-        self._users += 1
-        try:
-            await self._lock.acquire()
-        except BaseException:
-            self._left()
-            raise
-
-    async def __aexit__(self, *error: object) -> None:
-        self._lock.release()
-        self._left()
-
-    def _left(self) -> None:
-        self._users -= 1
-        if not self._users:
-            del self._all[self._session_id]
-
-
 class Sessions:
     """Opens sessions for the pool, one opening of each at a time."""
 
@@ -89,7 +61,7 @@ class Sessions:
         self._agents = agents
         self.pool = pool
         self.active = pool.active
-        self._openings: dict[str, _Opening] = {}
+        self._openings: dict[str, Opening] = {}
         self.taking = TakingOver(services, book, agents, partial(self.resume, by="due"))
 
     @property
@@ -348,11 +320,12 @@ class Sessions:
             # It is ending: wait until it has let go, then take it up again.
             await session.retired.wait()
 
-    def _lock(self, session_id: str) -> "_Opening":
+    def _lock(self, session_id: str) -> Opening:
         """One opening of a session at a time."""
         opening = self._openings.get(session_id)
         if opening is None:
-            opening = self._openings[session_id] = _Opening(self._openings, session_id)
+            futures = self._services.checkpoint
+            opening = self._openings[session_id] = Opening(self._openings, session_id, futures)
         return opening
 
     async def cancel(self, session_id: str) -> Session:
