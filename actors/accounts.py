@@ -54,15 +54,22 @@ class Book:
             counted: the part of it that the accounts above know already: what its row said when
                 they were summed up, and again at its last end.
         """
+        parents = self._above(parent, group, tenant) if parent or self._shared else ()
+        account = Account(f"session {session_id}", budget, parents=parents, own=own)
+        if parents:
+            for above in account.chain[1:]:
+                above.adopt(difference(own, counted))
+        self._sessions[session_id] = account
+        return account
+
+    def _above(
+        self, parent: str | None, group: str | None, tenant: str | None
+    ) -> tuple[Account, ...]:
         names = [f"group {group}", f"tenant {tenant}"]
         parents = [self._shared[name] for name in names if name in self._shared]
         if parent is not None and parent in self._sessions:
             parents.insert(0, self._sessions[parent])
-        account = Account(f"session {session_id}", budget, parents=tuple(parents), own=own)
-        for above in account.chain[1:]:
-            above.adopt(difference(own, counted))
-        self._sessions[session_id] = account
-        return account
+        return tuple(parents)
 
     def check_known(self, **names: str | None) -> None:
         """Refuse a misspelt group or tenant: it would be one without limits.

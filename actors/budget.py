@@ -46,6 +46,9 @@ Amounts = tuple[tuple[int, float], ...]
 
 _TIMES_END = 2
 
+NOTHING_HELD = [0.0] * len(LIMITS)
+"""What nothing is set aside of, for all accounts; never written to."""
+
 
 class Budget(Struct, frozen=True, kw_only=True):
     """Limits of one session, group or tenant; None is no limit.
@@ -90,8 +93,7 @@ class Budget(Struct, frozen=True, kw_only=True):
 
     def limits(self) -> dict[str, float]:
         """Return the limits that are set, by name."""
-        values = zip(LIMITS, msgspec.structs.astuple(self), strict=True)
-        return {name: value for name, value in values if value is not None}
+        return dict(_limits_of(self))
 
 
 class Refusal(Struct, frozen=True):
@@ -124,6 +126,12 @@ class Reservation(Struct):
     account: "Account"
     amounts: Amounts
     open: bool = True
+
+
+@lru_cache(maxsize=256)
+def _limits_of(budget: Budget) -> Mapping[str, float]:
+    values = zip(LIMITS, msgspec.structs.astuple(budget), strict=True)
+    return {name: value for name, value in values if value is not None}
 
 
 @lru_cache(maxsize=256)
@@ -177,14 +185,22 @@ class Account:
         self._alone = not self._above
         # Counted things are whole numbers, here as in their records.
         self.own: list[Any] = list(msgspec.structs.astuple(own or NOTHING))
-        self.used = list(self.own)
-        self.held = [0.0] * len(LIMITS)
+        # The same, and not only equal, while there is nobody above or below.
+        self.used = self.own if self._alone else list(self.own)
+        for above in self._above:
+            above.part()
+        self.held = NOTHING_HELD
         self.soft_told = NO_NAMES
 
     @property
     def chain(self) -> "tuple[Account, ...]":
         """The account, and those above it."""
         return (self, *self._above)
+
+    def part(self) -> None:
+        """From now on others consume what is used here, too."""
+        if self.used is self.own:
+            self.used = list(self.own)
 
     def reserve(self, **amounts: float) -> Reservation | Refusal:
         """Set amounts aside on the whole chain, or on none of it."""
@@ -196,16 +212,24 @@ class Account:
             refusal = account.refusal(amounts)
             if refusal is not None:
                 return refusal
-        for account in self.chain:
-            for index, amount in amounts:
-                account.held[index] += amount
+        if amounts:
+            for account in self.chain:
+                account.set_aside(amounts)
         return Reservation(self, amounts)
+
+    def set_aside(self, amounts: Amounts) -> None:
+        """Reserve on this account alone, whether or not it fits."""
+        if self.held is NOTHING_HELD:
+            self.held = [*NOTHING_HELD]
+        for index, amount in amounts:
+            self.held[index] += amount
 
     def take(self, index: int) -> Refusal | None:
         """Reserve and book one of something that is certain to be consumed."""
         if self._alone and self.caps[index] is None:
             self.own[index] += 1
-            self.used[index] += 1
+            if self.used is not self.own:
+                self.used[index] += 1
             return None
         for account in self.chain:
             cap = account.caps[index]
@@ -247,7 +271,8 @@ class Account:
         """Book one kind of consumption, by place."""
         self.own[index] += amount
         if self._alone:
-            self.used[index] += amount
+            if self.used is not self.own:
+                self.used[index] += amount
             return
         for account in self.chain:
             if index >= _TIMES_END or account is self or account.sums_time:
@@ -255,6 +280,7 @@ class Account:
 
     def adopt(self, spent: Spent) -> None:
         """Count what a session below consumed before its account was opened here."""
+        self.part()
         for index, amount in enumerate(_values(spent)):
             if self.sums_time or index >= _TIMES_END:
                 self.used[index] += amount

@@ -34,6 +34,17 @@ from .sessions import Sessions
 class SessionHandle:
     """One session, by its id. Calls that change it need it to be free or driven by this runtime."""
 
+    __slots__ = (
+        "__weakref__",
+        "_clock",
+        "_inbox",
+        "_known",
+        "_rollbacks",
+        "_sessions",
+        "_store",
+        "id",
+    )
+
     def __init__(
         self,
         session_id: str,

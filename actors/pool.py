@@ -154,7 +154,7 @@ class Pool:
             await Life(session).run(ctx)
         if session.lives != life:
             return  # given up while a body did not end: a later life has the session
-        if not session.parked:
+        if not session.parked and session.journal.seq >= ROWS_MIN:
             await self._tidy(session)
         self._retire(session)
         if session.parked:
@@ -190,10 +190,8 @@ class Pool:
 
     async def _tidy(self, session: Session) -> None:
         kept = self._services.policies.current.storage.checkpoints_kept
-        if session.error is not None or session.journal.seq < ROWS_MIN:
-            return
-        if session.installed.is_guard:
-            return  # its old results are what equal calls are given
+        if session.error is not None or session.installed.is_guard:
+            return  # it is another's, or its old results are what equal calls are given
         try:
             # The runtime may be left as soon as the outcome is told.
             with anyio.move_on_after(TIDY_S_MAX, shield=True):

@@ -180,7 +180,8 @@ class Runtime:
         name = core.base.ids.new("session") if session_id is None else check_own_id(session_id)
         if parent is not None and parent not in parts.sessions.active:
             raise UsageError(f"parent {parent!r} is no active session of this runtime")
-        core.base.book.check_known(group=group, tenant=tenant)
+        if group is not None or tenant is not None:
+            core.base.book.check_known(group=group, tenant=tenant)
         folder = check_folder(working_directory)
         return await parts.starting.start(
             name,
