@@ -11,9 +11,10 @@ import anyio
 
 from ..supervisor.errors import UkemiError
 from .arguments import make_parser, spread_budgets
-from .commands import command_of, drill_now
-from .errors import NOT_DONE, status_of
+from .commands import COMMANDS, GROUPS, command_of, drill_now
+from .errors import BAD_INPUT, NOT_DONE, status_of
 from .output import Output, OutputGone
+from .placing import check_place
 from .stored import default_store
 from .terminal import is_tty, terminal_of
 
@@ -21,14 +22,18 @@ from .terminal import is_tty, terminal_of
 def run(argv: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit status; arguments default to those of the process.
 
-    0: done; for run and resume, completed. 1: did not complete, or an id is unknown. 2: wrong
-    usage, or a file that cannot be read.
+    See `errors` for what each means.
     """
     words = sys.argv[1:] if argv is None else argv
     try:
         # Looking the version up takes longer than the whole parser.
         version = _version() if "--version" in words else ""
-        options = make_parser(version, default_store()).parse_args(spread_budgets(words))
+        check_place(words, COMMANDS, GROUPS)
+        parser = make_parser(version, default_store())
+        if not words:
+            _say(parser.format_help().rstrip())
+            return BAD_INPUT
+        options = parser.parse_args(spread_budgets(words))
     except UkemiError as error:
         return _refuse(error)
     except SystemExit as end:  # argparse ends the process after --help and --version
@@ -42,7 +47,7 @@ def run(argv: Sequence[str] | None = None) -> int:
     except UkemiError as error:
         return _refuse(error)
     except KeyboardInterrupt:
-        _stream(sys.stderr).write("interrupted\n")
+        _say("interrupted")
         return NOT_DONE
 
 
@@ -51,14 +56,21 @@ def _unheard(error: OutputGone) -> int:
     with suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     if not isinstance(error.__cause__, BrokenPipeError):
-        with suppress(OSError):
-            _stream(sys.stderr).write(f"ukemi: the output could not be written: {error}\n")
+        _say(f"ukemi: the output could not be written: {error}")
     return status_of(error)
 
 
 def _refuse(error: UkemiError) -> int:
-    _stream(sys.stderr).write(f"ukemi: {error}\n")
+    _say(f"ukemi: {error}")
     return status_of(error)
+
+
+def _say(text: str) -> None:
+    """Say something on standard error; where nobody hears it, the exit status still tells."""
+    with suppress(OSError, ValueError):
+        stream = _stream(sys.stderr)
+        stream.write(text + "\n")
+        stream.flush()
 
 
 def _version() -> str:

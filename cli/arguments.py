@@ -19,8 +19,10 @@ from .drill_arguments import add_drill
 from .policy_arguments import add_classify, add_policy
 
 DESCRIPTION = "Supervised LLM agent sessions: they fail safely, and go on where they stopped."
-EPILOG = """exit status: 0 done (run, resume: completed), 1 did not complete or id unknown,
-2 wrong usage or unreadable file"""
+EPILOG = """Options stand behind the command, such as: ukemi sessions --store PATH
+
+exit status: 0 done (run, resume: completed), 1 did not complete as the sessions stand, or id unknown,
+2 wrong usage, or a file that cannot be used"""
 NONE_WORDS = ("none", "None")
 FILES_HELP = "where contents of files are kept (PATH of the store, -files)"
 WAIT_S = 30.0
@@ -326,13 +328,14 @@ def _add_show(commands: Any, common: Parser) -> None:
     command.add_argument(
         "--checkpoint", metavar="N", type=int, help="as it was when this checkpoint was stored"
     )
-    command.add_argument(
+    part = command.add_mutually_exclusive_group()
+    part.add_argument(
         "--dossier", action="store_true", help="what a person needs to decide, as handovers ID"
     )
-    command.add_argument(
+    part.add_argument(
         "--effects", action="store_true", help="what it wrote outside, and how each of it stands"
     )
-    command.add_argument(
+    part.add_argument(
         "--staged",
         action="store_true",
         help="what its staged calls would change, and what was decided",

@@ -297,11 +297,17 @@ def _classify(options: argparse.Namespace, out: Output) -> Command:
 
 
 def _lines() -> Iterable[str]:
-    return sys.stdin or ()
+    try:
+        yield from sys.stdin or ()
+    except (OSError, UnicodeDecodeError) as error:
+        raise CannotRead(f"standard input could not be read: {error}") from error
 
 
 def _now_ms() -> int:
     return time.time_ns() // 1_000_000
+
+
+# ---------------------------------------------------------------- all of them
 
 
 _COMMANDS: dict[str, Callable[[argparse.Namespace, Output], Command]] = {
@@ -323,3 +329,8 @@ _COMMANDS: dict[str, Callable[[argparse.Namespace, Output], Command]] = {
     "policy": _policy,
     "classify": _classify,
 }
+GROUPS = {"policy": ("show", "check", "explain", "simulate")}
+"""Commands that take one more, and which."""
+
+COMMANDS = frozenset({*_COMMANDS, "drill", *(name for names in GROUPS.values() for name in names)})
+"""Every word that names a command."""

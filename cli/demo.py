@@ -100,6 +100,9 @@ class DemoRequest(Struct, frozen=True, kw_only=True):
 async def demo(out: Output, request: DemoRequest) -> ExitStatus:
     """Run the demo; 0 only if every check holds."""
     check_key(request.model, os.environ)
+    make_agents("", request.model)  # a model that cannot be had is told here
+    if request.store is not None and await anyio.Path(request.store).exists():
+        raise CannotRead(f"--store {request.store!r} exists: the demo needs a new one")
     with ExitStack() as cleanup:
         folder = _folder(request, cleanup)
         service, book = cleanup.enter_context(order_service())
@@ -111,9 +114,6 @@ async def demo(out: Output, request: DemoRequest) -> ExitStatus:
             acknowledged=str(folder / "acknowledged.txt"),
             model=request.model,
         )
-        make_agents(service, request.model)  # a model that cannot be had is told here
-        if await anyio.Path(plan.store).exists():
-            raise CannotRead(f"--store {plan.store!r} exists: the demo needs a new one")
         play = _Play(out, plan, folder, book)
         report = await play.whole(WHOLE_S_MAX if request.model is None else WHOLE_S_MAX_REAL_MODEL)
     if request.keep is not None:

@@ -9,16 +9,18 @@ import anyio
 from msgspec import Struct
 
 from ..actors.agent import GUARD, Agent
-from ..actors.beginning import check_task
+from ..actors.beginning import check_budget, check_task
 from ..actors.budget import Budget
 from ..actors.inspection import Inspection
+from ..actors.installing import install
+from ..actors.naming import check_own_id
 from ..actors.runtime import Runtime
 from ..stores.base import Head, PostQuery, SessionOwned
 from ..stores.records import OnFailure, SessionStatus
 from ..supervisor.errors import UkemiError, UsageError
 from .answers import status_words
 from .driven import Driven, GoOn, exit_status, tell_all, tell_outcome, tell_unfinished
-from .errors import CannotRead, ExitStatus, NotDone
+from .errors import NOT_DONE, CannotRead, ExitStatus, NotDone
 from .following import drive
 from .left import left_in_store, parked_lines
 from .loading import load_agent, load_resumable
@@ -72,7 +74,7 @@ class ResumeRequest(Struct, frozen=True, kw_only=True):
 async def run(out: Output, request: RunRequest) -> ExitStatus:
     """Start a session and show it to its end; 0 only if it completed."""
     name, agents = load_agent(request.agent, request.model)
-    check_task(request.task)  # before a store is made for it
+    _check_before(request, name, agents)
     cwd = await _folder(request.cwd)
     progress = Progress(out.stderr, out.aside, live=out.live, at=at_store(request.store))
     # One task was asked for: what others have left unfinished in this store is not touched.
@@ -96,8 +98,24 @@ async def run(out: Output, request: RunRequest) -> ExitStatus:
     return exit_status(driven)
 
 
+def _check_before(request: RunRequest, agent: str, agents: Sequence[Agent]) -> None:
+    """Refuse before the runtime would, which makes the store first: what is wrong leaves no file behind.
+
+    Raises:
+        UsageError: the task, the id or the budget cannot be.
+    """
+    check_task(request.task)
+    if request.session_id is not None:
+        check_own_id(request.session_id, "--session-id ")
+    if request.budget is not None:
+        check_budget(install(agents, {})[agent], request.budget)
+
+
 async def resume(out: Output, request: ResumeRequest) -> ExitStatus:
-    """Go on with unfinished sessions of a module's agents; 0 only if all of them completed."""
+    """Go on with unfinished sessions of a module's agents; 0 only if all of them completed.
+
+    1 also where there are none but parked ones, which are left alone.
+    """
     agents, guarded = load_resumable(request.module, request.model)
     await existing_store(request.store)
     if request.say is not None and len(request.ids) != 1:
@@ -121,7 +139,7 @@ async def resume(out: Output, request: ResumeRequest) -> ExitStatus:
     nothing = "" if parked else "there is nothing to resume"
     single = len(set(request.ids)) == 1
     tell_all(out, driven, request.store, single=single, nothing=nothing)
-    return exit_status(driven)
+    return NOT_DONE if parked and not driven else exit_status(driven)
 
 
 async def _folder(cwd: str | None) -> Path | None:
@@ -147,7 +165,7 @@ async def _take_up(
     for each in found:
         # Before anything is claimed: nothing is half done where one of them cannot be.
         if each.agent not in known:
-            raise UsageError(
+            raise NotDone(
                 f"session {each.session_id} belongs to agent {each.agent!r}, which"
                 f" {request.module!r} does not have; it has: {', '.join(known)}"
             )
@@ -164,7 +182,7 @@ def _check_unfinished(found: Inspection, request: ResumeRequest) -> None:
     ways = [f"{shlex.join(['ukemi', 'resume', *words, *where])} --say TEXT"]
     if found.in_doubt:
         ways.append(f"{shlex.join(['ukemi', 'resolve', found.session_id, *where])} OPTION")
-    raise UsageError(
+    raise NotDone(
         f"session {found.session_id} is {status_words(found.status)}; go on with it by:"
         f" {', or '.join(ways)}"
     )

@@ -1,13 +1,24 @@
 """`ukemi export` and `ukemi import`: a checkpoint with its files goes to another store as one file."""
 
+import os
+import tempfile
 import time
+from contextlib import closing
 from pathlib import Path
 from typing import BinaryIO
 
 import anyio.to_thread
 import msgspec
 
-from ..actors.portable import Imported, Portable, portable_of, taken_in, write_portable
+from ..actors.portable import (
+    Imported,
+    Portable,
+    portable_of,
+    read_portable,
+    taken_in,
+    write_portable,
+)
+from ..stores.base import Store
 from ..stores.liveness import owner_id
 from ..stores.open import open_store
 from ..stores.workspace import ArchiveRefused, WorkspaceFiles
@@ -78,20 +89,73 @@ def _write(path: Path, portable: Portable, kept: Path | None) -> None:
 async def take_in(
     out: Output, where: str, name: str, into: str | None, files: str | None
 ) -> ExitStatus:
-    """Take an exported checkpoint in; the store is made where there is none.
+    """Take an exported checkpoint in; the store is made where there is none, once all was looked at.
 
     Raises:
         CannotRead: the file cannot be read.
         ArchiveRefused: it is damaged, or not what it claims to be.
+        UsageError: the folder cannot be used.
     """
     store = open_store(where)
     kept = files_of(store, files)
     folder = None if into is None else Path(await anyio.Path(into).resolve())
     source = await anyio.to_thread.run_sync(_opened, name)
+    try:
+        await anyio.to_thread.run_sync(_check, source, folder, kept)
+        imported = await _taken_in(store, kept, source, folder)
+    except ArchiveRefused as error:
+        raise ArchiveRefused(f"{name!r} is refused, and nothing is stored: {error}") from error
+    except OSError as error:
+        raise UsageError(f"{into or name!r} cannot be used: {error}") from error
+    finally:
+        source.close()
+    _tell(out, imported)
+    return DONE
+
+
+def _check(source: BinaryIO, folder: Path | None, kept: Path) -> None:
+    """Refuse what cannot be taken in before anything is made for it; the source is at its start again."""
+    portable, _ = read_portable(source)
+    if folder is not None:
+        _check_folder(folder)
+        if not portable.root:
+            raise UsageError("this checkpoint was exported without files; leave --into out")
+        _check_files(source, kept)
+    source.seek(0)
+
+
+def _check_files(source: BinaryIO, kept: Path) -> None:
+    if kept.exists():
+        with closing(WorkspaceFiles(kept)) as contents:
+            contents.pending()  # opens it
+        return
+    # Contents that are refused half-way would stay, and there would be a file of nothing else.
+    with (
+        tempfile.TemporaryDirectory(prefix="ukemi-import-", dir=kept.parent) as scratch,
+        closing(WorkspaceFiles(Path(scratch, "files"))) as contents,
+    ):
+        contents.import_tree(source)
+
+
+def _check_folder(folder: Path) -> None:
+    if folder.exists():
+        if not folder.is_dir():
+            raise UsageError(f"{str(folder)!r} is no folder; name a new one")
+        if any(folder.iterdir()):
+            raise UsageError(f"{str(folder)!r} is not empty; name a new folder")
+    elif not folder.parent.is_dir():
+        raise UsageError(
+            f"{str(folder)!r}: there is no folder {str(folder.parent)!r} to make it in"
+        )
+    if not os.access(folder if folder.exists() else folder.parent, os.W_OK | os.X_OK):
+        raise UsageError(f"{str(folder)!r} cannot be written")
+
+
+async def _taken_in(store: Store, kept: Path, source: BinaryIO, folder: Path | None) -> Imported:
     contents = WorkspaceFiles(kept)
     await store.open()
     try:
-        imported = await taken_in(
+        return await taken_in(
             store,
             contents,
             source,
@@ -100,16 +164,9 @@ async def take_in(
             at_ms=time.time_ns() // 1_000_000,
             into=folder,
         )
-    except ArchiveRefused as error:
-        raise ArchiveRefused(f"{name!r} is refused, and nothing is stored: {error}") from error
-    except OSError as error:
-        raise UsageError(f"{into!r} cannot be used: {error}") from error
     finally:
-        source.close()
         contents.close()
         await store.close()
-    _tell(out, imported)
-    return DONE
 
 
 def _opened(name: str) -> BinaryIO:

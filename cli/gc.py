@@ -18,6 +18,8 @@ from .stored import reading
 from .terminal import amount
 
 PAGE = 200
+NOTHING = Collected(contents=0, bytes=0, kept=0)
+"""What is freed where no session has kept a file yet."""
 
 
 async def gc(
@@ -26,14 +28,19 @@ async def gc(
     """Free what no session of the store needs; the status is 1 where nothing could be freed.
 
     Raises:
-        CannotRead: there is no such store, or no file of contents beside it.
+        CannotRead: there is no such store, or no file of contents where one is named or needed.
         SessionDamaged: a session cannot be read, so it is not known what it needs.
         UsageError: the grace is too short.
     """
     async with reading(where) as store:
-        path = await _path_of(store, files)
-        roots = await _roots(store)
-    collected = await anyio.to_thread.run_sync(_collect, path, roots, grace_s, dry_run)
+        path = files_of(store, files)
+        there = await anyio.Path(path).exists()
+        roots = await _roots(store) if there or files is None else set[str]()
+    if not there and (files is not None or roots):
+        raise CannotRead(f"there are no kept files in {str(path)!r}; name them with --files PATH")
+    collected = NOTHING
+    if there:
+        collected = await anyio.to_thread.run_sync(_collect, path, roots, grace_s, dry_run)
     _tell(out, collected, dry_run=dry_run)
     return NOT_DONE if collected.damaged or collected.lost else DONE
 
@@ -49,13 +56,6 @@ def files_of(store: Store, given: str | None) -> Path:
     if isinstance(store, SqliteStore):
         return store.path.with_name(store.path.name + BESIDE)
     raise CannotRead(f"{store.name!r} is no file: name the contents with --files PATH")
-
-
-async def _path_of(store: Store, given: str | None) -> Path:
-    path = files_of(store, given)
-    if not await anyio.Path(path).exists():
-        raise CannotRead(f"there are no kept files in {str(path)!r}; name them with --files PATH")
-    return path
 
 
 async def _roots(store: Store) -> set[str]:

@@ -2,6 +2,7 @@
 
 import builtins
 import json
+import tomllib
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, cast
@@ -12,6 +13,7 @@ from msgspec import Struct
 from ..actors.ends import traits_of
 from ..actors.tooling.tools import AnyTool, Tool
 from ..supervisor.classify import Classifier, read_rules
+from ..supervisor.classifying.user import UserRules
 from ..supervisor.decide import History
 from ..supervisor.errors import UsageError
 from ..supervisor.failure import MODEL_TRAITS, Failure, Stage, Traits
@@ -21,7 +23,7 @@ from .classify import classify_lines
 from .errors import DONE, NOT_DONE, CannotRead, ExitStatus
 from .explain import explain, explanation_data, explanation_lines
 from .loading import load_module
-from .output import Output
+from .output import Output, OutputGone
 
 
 async def show(out: Output, file: str | None, agent: str, tool: str) -> ExitStatus:
@@ -35,9 +37,12 @@ async def show(out: Output, file: str | None, agent: str, tool: str) -> ExitStat
 
 
 async def check(out: Output, file: str) -> ExitStatus:
-    """Say whether a file is a policy; the status is 1 where it is not, 2 where it cannot be read."""
-    if not Path(file).is_file():  # noqa: ASYNC240 - nothing else runs in this process
-        raise CannotRead(f"there is no file {file!r}")
+    """Say whether a file is a policy; the status is 1 where it is not.
+
+    Raises:
+        CannotRead: there is no such file, or it is no TOML: then nothing in it can be checked.
+    """
+    _check_toml(file)
     try:
         policy = load_policy(file)
     except UsageError as error:
@@ -55,6 +60,17 @@ async def check(out: Output, file: str) -> ExitStatus:
         own = "agents, tools, upstreams and tenants with sections of their own"
         out.text(f"{file}: ok; {own}: {overrides}")
     return DONE
+
+
+def _check_toml(file: str) -> None:
+    try:
+        tomllib.loads(Path(file).read_text("utf-8"))
+    except FileNotFoundError as error:
+        raise CannotRead(f"there is no file {file!r}") from error
+    except OSError as error:
+        raise CannotRead(f"{file!r} cannot be read: {error.strerror}") from error
+    except ValueError as error:  # of UTF-8 and of TOML
+        raise CannotRead(f"{file} is no TOML: {error}") from error
 
 
 class ErrorGiven(Struct, frozen=True, kw_only=True):
@@ -90,7 +106,7 @@ async def explain_error(
     rules: str | None,
 ) -> ExitStatus:
     """Show evidence, class, directive and numbers for an error of a call, under each policy."""
-    failure = failure_of(error, Classifier(read_rules(rules) if rules else None))
+    failure = failure_of(error, Classifier(rules_of(rules)))
     name, traits = called(call)
     found = [
         (
@@ -206,5 +222,23 @@ def load_tool(word: str) -> AnyTool:
 
 async def classify(out: Output, lines: Iterable[str], rules: str | None) -> ExitStatus:
     """Classify the errors on standard input, a JSON line each; the status is 1 if one was none."""
-    known = read_rules(rules) if rules else None
-    return NOT_DONE if classify_lines(lines, out.stdout, out.stderr, known) else DONE
+    known = rules_of(rules)
+    try:
+        bad = classify_lines(lines, out.stdout, out.stderr, known)
+        out.stdout.flush()
+    except OSError as error:
+        raise OutputGone(str(error.strerror)) from error
+    return NOT_DONE if bad else DONE
+
+
+def rules_of(file: str | None) -> UserRules | None:
+    """Return the user's own rules, if a file is named.
+
+    Raises:
+        CannotRead: it is no text.
+        UsageError: it cannot be read, or a rule in it is none.
+    """
+    try:
+        return None if file is None else read_rules(file)
+    except UnicodeDecodeError as error:
+        raise CannotRead(f"cannot read the rules {file}: {error}") from error

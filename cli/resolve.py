@@ -1,6 +1,7 @@
 """`ukemi resolve`: a person's decision, given to the store; whoever drives the session applies it."""
 
 import getpass
+import re
 import time
 from typing import Any
 
@@ -8,19 +9,27 @@ import anyio
 from msgspec import Struct
 
 from ..actors.decisions import already_decided, post_of, repeats
+from ..actors.handover.session_answers import CANCEL, GO_ON
 from ..actors.inspection import entries_of, fold
+from ..actors.resolving import check_resolve
 from ..stores.base import AlreadyDecided, Post, PostQuery, Store
-from ..stores.decisions import Decision, decode_decision
+from ..stores.decisions import Decision, Resolve, decode_decision
 from ..stores.records import Decided
 from ..supervisor.danger.sensitive import sensitive_in
-from ..supervisor.errors import UkemiError
-from .errors import DONE, NOT_DONE, ExitStatus
+from ..supervisor.errors import UkemiError, UsageError
+from .errors import DONE, NOT_DONE, ExitStatus, NotDone
 from .output import Output
 from .owners import standing_of
 from .stored import at_store, reading
 
 LOOK_S = 0.1
 """Seconds between two looks whether a decision was applied."""
+
+_TYPED = (
+    (re.compile(r"call=\(n, index\)"), "--call N.I"),
+    (re.compile(r"\b(call|args|result)="), r"--\1"),
+)
+"""What the library's words for arguments are on the command line."""
 
 
 class ResolveRequest(Struct, frozen=True, kw_only=True):
@@ -49,15 +58,35 @@ async def resolve(out: Output, request: ResolveRequest) -> ExitStatus:
 
     Raises:
         AlreadyDecided: it was decided otherwise before.
+        NotDone: as the session stands, there is no such question.
         RequestClosed: the request for approval is not open (any more).
-        UsageError: no such option or question.
+        UsageError: nobody can mean that, whatever the session.
     """
+    _check_words(request.said)
     async with reading(request.store) as store:
         given = await _give(store, request)
         if request.wait_s is not None:
             given = await _wait(store, given, request.wait_s)
     _tell(out, given, request)
     return NOT_DONE if given.applied is False or given.problem else DONE
+
+
+def _check_words(said: Decision) -> None:
+    if not isinstance(said, Resolve):
+        return
+    try:
+        check_resolve(said)
+    except UsageError as error:
+        raise UsageError(_as_typed(error)) from error
+    if said.option in (GO_ON, CANCEL) and said.call is not None:
+        raise UsageError(f"{said.option!r} is about the whole session: leave --call out")
+
+
+def _as_typed(error: UsageError) -> str:
+    text = str(error)
+    for words, typed in _TYPED:
+        text = words.sub(typed, text)
+    return text
 
 
 async def _give(store: Store, request: ResolveRequest) -> Given:
@@ -78,6 +107,8 @@ async def _give(store: Store, request: ResolveRequest) -> Given:
             at_ms=error.at_ms,
             by=error.by,
         )
+    except UsageError as error:  # the words are right: the session does not ask that
+        raise NotDone(_as_typed(error)) from error
     driven_by = standing_of(stored.head).driven_by
     agent = stored.head.facts.agent
     return Given(post=post, repeated=repeated, driven_by=driven_by, agent=agent)

@@ -8,6 +8,7 @@ import pytest
 
 from ukemi import Budget, UsageError
 from ukemi.cli.arguments import budget_of, make_parser, spread_budgets
+from ukemi.cli.commands import COMMANDS, GROUPS
 
 Ukemi = Callable[..., Any]
 
@@ -71,7 +72,8 @@ def test_the_store_is_named_everywhere_or_comes_from_the_environment() -> None:
 
 
 WRONG: list[tuple[list[str], str]] = [
-    ([], "COMMAND"),
+    ([], "    sessions  list sessions, the newest first\n"),
+    (["show", "s", "--effects", "--staged"], "not allowed with argument --effects"),
     (["fly"], "invalid choice: 'fly'"),
     (["show"], "required: ID"),
     (["run", "m:a"], "required: TASK"),
@@ -104,6 +106,35 @@ def test_every_command_explains_itself(ukemi: Ukemi, command: str) -> None:
     assert "--worker" not in ran.out  # for the demo's own use
 
 
+PLACED = [
+    (["--store", "x.db", "sessions"], "--store", "ukemi sessions --store x.db"),
+    (["--store=x y.db", "show", "s"], "--store", "ukemi show s '--store=x y.db'"),
+    (["--store", "show", "log", "s"], "--store", "ukemi log s --store show"),
+    (["--json", "policy", "show"], "--json", "ukemi policy show --json"),
+    (["policy", "--json", "check", "p.toml"], "--json", "ukemi policy check p.toml --json"),
+    (["--json", "--store", "x.db", "sessions"], "--json", "ukemi sessions --json --store x.db"),
+    (["--store"], "--store", "ukemi COMMAND --store ..."),
+    (["policy", "--store", "x.db"], "--store", "ukemi policy COMMAND --store ..."),
+]
+
+
+@pytest.mark.parametrize(("words", "option", "line"), PLACED, ids=[line for _, _, line in PLACED])
+def test_an_option_before_the_command_is_told_where_it_belongs(
+    ukemi: Ukemi, words: list[str], option: str, line: str
+) -> None:
+    ran = ukemi(*words)
+    assert (ran.status, ran.out) == (2, "")
+    said = f"ukemi: {option} stands before the command, and belongs behind it: {line}\n"
+    assert ran.err == said
+
+
+def test_every_command_is_known_as_one() -> None:
+    """By its parser, and by what looks for options before it."""
+    listed = make_parser("1", "x.db").format_help()
+    names = {each for each in COMMANDS if f"\n    {each} " in listed or f"\n    {each}\n" in listed}
+    assert names == COMMANDS - set(GROUPS["policy"]) | {"show"}
+
+
 def test_the_version_is_the_packages(ukemi: Ukemi) -> None:
     import ukemi as package
 
@@ -125,7 +156,7 @@ print("", *sorted(each for each in set(sys.modules) - known if each.startswith("
     ended = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, check=True
     )
-    words = "app approval_arguments arguments commands drill_arguments errors output owners"
+    words = "app approval_arguments arguments commands drill_arguments errors output owners placing"
     of_cli = [f"ukemi.cli.{each}" for each in f"{words} policy_arguments stored terminal".split()]
     of_actors = ["ukemi.actors.simulating", "ukemi.actors.simulating.asked"]
     assert ended.stdout.splitlines()[-1].split() == [*of_actors, "ukemi.cli", *of_cli]

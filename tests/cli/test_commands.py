@@ -396,7 +396,7 @@ def test_resume_without_a_store_makes_none(ukemi: Ukemi, tmp_path: Path) -> None
 def test_an_ended_session_goes_on_when_somebody_says_something(ukemi: Ukemi) -> None:
     session_id = ukemi("run", "cli_agents:talker", "hello", "--json").data["session_id"]
     refused = ukemi("resume", "cli_agents", session_id)
-    assert refused.status == 2
+    assert refused.status == 1
     way = f"ukemi resume cli_agents {session_id} --say TEXT"
     assert f"is completed; go on with it by: {way}\n" in refused.err
     said = ukemi("resume", "cli_agents", session_id, "--say", "and now?")
@@ -434,7 +434,7 @@ def test_an_unknown_agent_on_resume_is_named(
         "stranger = Agent('stranger', model=ScriptedModel(['x']))\n"
     )
     ran = ukemi("resume", "strangers", clerk_session)
-    assert (ran.status, ran.out) == (2, "")
+    assert (ran.status, ran.out) == (1, "")
     assert f"session {clerk_session} belongs to agent 'clerk'" in ran.err
     assert "it has: stranger" in ran.err
     assert head_of(clerk_session).status == "completed"

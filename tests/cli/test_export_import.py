@@ -125,7 +125,7 @@ def test_nothing_is_written_over(rig: Rig, ran: Ran, tmp_path: Path) -> None:
     other = tmp_path / "other.db"
     status, _, err = ran("import", file, "--into", rig.tree, "--store", other)
     assert (status, "not empty" in err) == (2, True)
-    assert json.loads(ran("sessions", "--json", "--store", other)[1]) == []
+    assert list(tmp_path.glob("other.db*")) == []
     assert ran("export", "s", "--checkpoint", 9, "--store", rig.store)[0] == 1
 
 
@@ -180,10 +180,39 @@ def test_what_is_no_checkpoint_is_refused_and_nothing_is_stored(
     file, store = tmp_path / "x.ukemi", tmp_path / "new.db"
     file.write_bytes(body)
     status, out, err = ran("import", file, "--into", tmp_path / "new", "--store", store)
-    assert (status, out) == (1, "")
+    assert (status, out) == (2, "")
     assert err.startswith(f"ukemi: {str(file)!r} is refused, and nothing is stored: ")
-    assert json.loads(ran("sessions", "--json", "--store", store)[1]) == []
-    assert not (tmp_path / "new").exists()
+    assert list(tmp_path.iterdir()) == [file], "no store, no contents, no folder"
+
+
+def test_files_that_are_damaged_leave_nothing_behind_either(
+    rig: Rig, ran: Ran, tmp_path: Path
+) -> None:
+    """The head is right, so only reading all of it tells."""
+    file = exported(rig, ran, tmp_path / "x.ukemi")
+    file.write_bytes(file.read_bytes()[:-60])
+    before = set(tmp_path.iterdir())
+    words = ("import", file, "--into", tmp_path / "new", "--store", tmp_path / "other.db")
+    status, out, err = ran(*words)
+    assert (status, out) == (2, "")
+    assert "ends too early" in err
+    assert set(tmp_path.iterdir()) == before
+
+
+BAD_FOLDERS = [("x.ukemi", "is no folder"), ("none/new", "there is no folder")]
+
+
+@pytest.mark.parametrize(("folder", "said"), BAD_FOLDERS)
+def test_a_folder_that_cannot_be_is_refused_before_anything_is_made(
+    rig: Rig, ran: Ran, tmp_path: Path, folder: str, said: str
+) -> None:
+    file = exported(rig, ran, tmp_path / "x.ukemi")
+    before = set(tmp_path.iterdir())
+    words = ("import", file, "--into", tmp_path / folder, "--store", tmp_path / "other.db")
+    status, out, err = ran(*words)
+    assert (status, out) == (2, "")
+    assert said in err
+    assert set(tmp_path.iterdir()) == before
 
 
 @pytest.mark.parametrize("seed", range(8))

@@ -58,6 +58,26 @@ def test_check_says_what_is_wrong_and_where(ukemi: Ukemi) -> None:
     assert "did you mean 'transient'" in typo.data["error"]
 
 
+NO_TOML = [("[transient", b"[transient"), ("no text", b"\xff\xfe[transient]")]
+
+
+@pytest.mark.parametrize("body", [each[1] for each in NO_TOML], ids=[each[0] for each in NO_TOML])
+def test_what_is_no_toml_cannot_be_checked(ukemi: Ukemi, tmp_path: Path, body: bytes) -> None:
+    (tmp_path / "no.toml").write_bytes(body)
+    for words in ((), ("--json",)):
+        ran = ukemi("policy", "check", "no.toml", *words)
+        assert (ran.status, ran.out) == (2, "")
+        assert "no.toml is no TOML: " in ran.err
+
+
+def test_rules_that_are_no_text_are_wrong_usage(ukemi: Ukemi, tmp_path: Path) -> None:
+    (tmp_path / "rules.toml").write_bytes(b"\xff\xfe")
+    for words in (("classify",), ("policy", "explain", "--status", "503")):
+        ran = ukemi(*words, "--rules", "rules.toml")
+        assert (ran.status, ran.out) == (2, "")
+        assert "cannot read the rules rules.toml" in ran.err
+
+
 def test_a_file_that_is_not_there_is_wrong_usage(ukemi: Ukemi) -> None:
     for words in (("check", "none.toml"), ("show", "--policy", "none.toml")):
         ran = ukemi("policy", *words)
@@ -173,6 +193,42 @@ def test_classify_reads_lines_and_goes_on_after_a_bad_one(
     answers = [json.loads(line) for line in ran.out.splitlines()]
     assert [(each["id"], each["class"]) for each in answers] == [(1, "transient"), (2, "transient")]
     assert "line 2" in ran.err
+
+
+class Gone(io.StringIO):
+    """A pipe whose reader has gone."""
+
+    def write(self, _text: str) -> int:
+        raise BrokenPipeError(32, "Broken pipe")
+
+
+def test_a_reader_who_has_seen_enough_is_no_traceback(
+    ukemi: Ukemi, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(
+        "sys.stdin", io.StringIO('{"input": {"form": "text", "text": "connection refused"}}\n')
+    )
+    with monkeypatch.context() as patch:
+        patch.setattr("sys.stdout", Gone())
+        ran = ukemi("classify")
+    assert (ran.status, ran.err) == (1, "")
+
+
+def test_input_that_is_no_text_is_wrong_usage(
+    ukemi: Ukemi, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"\xff\n"), encoding="utf-8"))
+    ran = ukemi("classify")
+    assert (ran.status, ran.out) == (2, "")
+    assert "standard input could not be read" in ran.err
+
+
+def test_the_exit_status_tells_also_where_nobody_hears_the_error(
+    ukemi: Ukemi, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr("sys.stderr", Gone())
+        assert ukemi("policy", "check", "none.toml").status == 2
 
 
 CALLS: list[tuple[tuple[str, ...], str, str, str]] = [

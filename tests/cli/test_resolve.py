@@ -112,11 +112,14 @@ def test_json_is_one_object(ukemi: Ukemi, letter: str) -> None:
 
 
 REFUSED = [
-    (["letter", "done", "--call", "9.0"], 2, "call 9.0 is not in doubt; in doubt: 2.0 post"),
+    (["letter", "done", "--call", "9.0"], 1, "call 9.0 is not in doubt; in doubt: 2.0 post"),
     (["letter", "done", "--call", "nine"], 2, "--call 'nine' names no call: write N.I"),
     (["letter", "perhaps"], 2, "option 'perhaps' is unknown; use one of retry, done"),
     (["letter", "retry", "--args", "[1]"], 2, "--args '[1]' is no JSON object"),
-    (["letter", "done", "--args", "{}"], 2, "args= goes with 'retry'"),
+    (["letter", "done", "--args", "{}"], 2, "--args goes with 'retry'"),
+    (["letter", "go_on"], 2, "'go_on' takes a message: give it as --result"),
+    (["letter", "cancel", "--call", "2.0"], 2, "is about the whole session: leave --call out"),
+    (["letter", "compensate"], 1, "has no compensation that waits for a person"),
     (["letter", "done", "--args", "{}", "--result", "x"], 2, "not allowed with argument"),
     (["nobody", "done"], 1, "no session nobody in"),
     (["letter"], 2, "required: OPTION"),

@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable
 from functools import partialmethod
 from pathlib import Path
+from typing import Any
 
 import anyio
 import pytest
@@ -91,7 +92,7 @@ WRONG = [
     (["rollback", "s", "--to", "-1"], 2, "no checkpoint"),
     (["rollback", "x", "--to", "0"], 1, "x"),
     (["rollback", "s", "--to", "0", "--undo"], 2, "not allowed"),
-    (["rollback", "s", "--undo"], 2, "no rollback"),
+    (["rollback", "s", "--undo"], 1, "no rollback"),
     (["rollback", "s", "--to", "0", "--mode", "hard"], 2, "invalid choice"),
     (["gc", "--grace", "1"], 2, "grace"),
     (["gc", "--files", "nowhere"], 2, "no kept files"),
@@ -103,6 +104,14 @@ def test_what_cannot_be_done_is_refused(ran: Ran, words: list[str], status: int,
     got, out, err = ran(*words)
     assert (got, out) == (status, "")
     assert says in err
+
+
+def test_where_nothing_was_kept_nothing_is_freed(ukemi: Callable[..., Any]) -> None:
+    """A store of sessions without files has no file of contents, and that is no fault."""
+    assert ukemi("run", "cli_agents:talker", "hello").status == 0
+    assert ukemi("gc").out == "freed 0 contents, 0 bytes; 0 stay\n"
+    assert ukemi("gc", "--json").data["contents"] == 0
+    assert not Path("ukemi.db-files").exists()
 
 
 def test_contents_that_checkpoints_need_stay_and_others_go(
