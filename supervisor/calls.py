@@ -28,7 +28,7 @@ from .specs import (
     DynamicSpec,
     Spec,
     SupervisorSpec,
-    check_childspecs,
+    check_childspec,
     check_id,
 )
 
@@ -74,7 +74,8 @@ def checked(machine: Machine, wanted: Spec | str) -> tuple[Spec, str]:
         raise InvalidSpec(
             f"supervisor {machine.label!r} has a template; give start_child the id alone"
         )
-    return check_childspecs((wanted,), spec.auto_shutdown)[0], wanted.id
+    check_childspec(wanted, spec.auto_shutdown)
+    return wanted, wanted.id
 
 
 def admit(machine: Machine, wanted: Spec | str) -> Child:

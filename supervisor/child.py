@@ -188,8 +188,9 @@ class Child:
         """Refuse messages from now on, and answer those that wait."""
         self.closed = True
         self.restarting = False
-        self.cancel_timer()
-        unread = len(self.take())
+        if self.timer is not None:
+            self.cancel_timer()
+        unread = len(self.take()) if self.inbox else 0
         self.life_ended()
         if unread:
             owner = self.owner

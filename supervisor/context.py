@@ -144,10 +144,11 @@ class Context(Generic[M]):
 
     def put_back(self) -> None:
         """Return what was fetched but not received; called when the body has ended."""
-        child = self._life.child
-        if child.life is self._life:
-            child.put_back(self._batch[::-1])
-        self._batch = []
+        if self._batch:
+            child = self._life.child
+            if child.life is self._life:
+                child.put_back(self._batch[::-1])
+            self._batch = []
 
     def after(self, seconds: float, message: M) -> Timer:
         """Send itself a message in so many seconds, unless this life has ended by then."""

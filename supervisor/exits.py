@@ -105,6 +105,9 @@ ExitReason = (
     Normal | Shutdown | Crashed | Killed | ForeignCancel | Abandoned | StartTimedOut | StartFailure
 )
 
+# Joined at each question, they would cost more than the answer.
+_NORMAL_KINDS = (Normal, Shutdown)
+
 NORMAL = Normal()
 SHUTDOWN = Shutdown()
 KILLED = Killed()
@@ -114,7 +117,7 @@ Classify = Callable[[BaseException], ErrorClass]
 
 def is_normal(reason: ExitReason) -> bool:
     """Tell whether a transient child that ended like this stays down."""
-    return isinstance(reason, Normal | Shutdown)
+    return isinstance(reason, _NORMAL_KINDS)
 
 
 def error_class_of(reason: ExitReason) -> ErrorClass:

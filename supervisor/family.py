@@ -79,7 +79,8 @@ class Family(Life):
 
     def launch(self, child: Child) -> Life:
         """Begin a life of a child, and do not wait for it to be ready."""
-        child.cancel_timer()
+        if child.timer is not None:
+            child.cancel_timer()
         child.restarting = child.closed = False
         life = (
             Task(child, self.services)

@@ -30,6 +30,7 @@ class Supervisor:
     ) -> None:
         self._services = services
         self._look_up = look_up
+        self._last: Machine | None = None
         self.path = path
 
     def __repr__(self) -> str:
@@ -162,7 +163,10 @@ class Supervisor:
         return Ref(self._services, child.path, child, first)
 
     def _machine(self) -> Machine:
-        machine = self._look_up(self.path)
+        machine = self._last
+        if machine is not None and machine.accepting:  # so no other can be at this path
+            return machine
+        machine = self._last = self._look_up(self.path)
         if machine is None:
             raise SupervisorGone(self.path)
         return machine

@@ -213,16 +213,21 @@ def check_childspecs(
     seen: set[str] = set()
     found = tuple(specs)
     for spec in found:
-        if not _is_a(spec, ChildSpec, SupervisorSpec, DynamicSpec):
-            raise InvalidSpec(f"{spec!r} is no ChildSpec, SupervisorSpec or DynamicSpec")
+        check_childspec(spec, auto_shutdown)
         if spec.id in seen:
             raise InvalidSpec(f"two children have the id {spec.id!r}")
-        if spec.significant and auto_shutdown is AutoShutdown.NEVER:
-            raise InvalidSpec(
-                f"child {spec.id!r} is significant, but auto_shutdown of its supervisor is never"
-            )
         seen.add(spec.id)
     return found
+
+
+def check_childspec(spec: Spec, auto_shutdown: AutoShutdown) -> None:
+    """Check whether a supervisor can have this child."""
+    if not _is_a(spec, ChildSpec, SupervisorSpec, DynamicSpec):
+        raise InvalidSpec(f"{spec!r} is no ChildSpec, SupervisorSpec or DynamicSpec")
+    if spec.significant and auto_shutdown is AutoShutdown.NEVER:
+        raise InvalidSpec(
+            f"child {spec.id!r} is significant, but auto_shutdown of its supervisor is never"
+        )
 
 
 def _is_a(value: object, *kinds: type) -> bool:
@@ -240,9 +245,14 @@ def check_id(id: object) -> None:
         raise InvalidSpec(f"id={id!r} must be a text that is not empty and has no '/'")
 
 
+_USUAL = (RestartType, dict)
+_NUMBER = (int, float)
+
+
 def _check_child(id: object, restart: object, shutdown_s: object, significant: object) -> None:
     check_id(id)
-    if not isinstance(restart, RestartType | Mapping):
+    # The usual kinds first: to ask an abstract class, or to join two classes, costs more than all else.
+    if not isinstance(restart, _USUAL) and not isinstance(restart, Mapping):
         raise InvalidSpec(
             f"child {id!r}: restart={restart!r} is neither a RestartType nor a table by error class"
         )
@@ -257,7 +267,7 @@ def _check_child(id: object, restart: object, shutdown_s: object, significant: o
 
 
 def _seconds(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and value >= 0
+    return isinstance(value, _NUMBER) and not isinstance(value, bool) and value >= 0
 
 
 def _check_flags(id: str, intensity: object, period_s: object, auto_shutdown: object) -> None:

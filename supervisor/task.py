@@ -55,11 +55,12 @@ class Task(Life):
         if self._services.aborted:
             self._ended(Killed("the kernel is gone"))
             return
-        if self._spec.on_demand:
+        spec = self._spec
+        if spec.on_demand:
             self._become_ready(None)
             self._rest()
             return
-        if not self._spec.wait_ready:
+        if not spec.wait_ready:
             self._become_ready(None)
         self._spawn()
 
@@ -127,7 +128,8 @@ class Task(Life):
         self._services.report(
             StuckChild(supervisor=self.supervisor, child=self.name, after_s=after_s)
         )
-        self._ended(self.asked if self.asked and _overrides(self.asked) else Abandoned(after_s))
+        asked = self.asked
+        self._ended(asked if asked is not None and _overrides(asked) else Abandoned(after_s))
 
     async def _run(self) -> None:
         context: Context[object] = Context(self, self._services, self._report_ready)
@@ -193,7 +195,8 @@ class Task(Life):
             self.child.life_ended()
             self._rest()
         elif self.alive:
-            self._ended(self.asked if self.asked and _overrides(self.asked) else reason)
+            asked = self.asked
+            self._ended(asked if asked is not None and _overrides(asked) else reason)
 
     def _ended(self, reason: ExitReason) -> None:
         self.alive = False
@@ -210,7 +213,7 @@ class Task(Life):
         return Ignored(path) if self.ignored else StartFailing(path, reason)
 
 
-def _overrides(asked: ExitReason | None) -> bool:
+def _overrides(asked: ExitReason) -> bool:
     """Whether a life ends with this whatever its body did after it was told."""
     return isinstance(asked, Killed | StartTimedOut)
 
