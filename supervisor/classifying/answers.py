@@ -37,10 +37,10 @@ _WORDS = _names(
     description error_description sub_msg submsg err_code_des title defaultmessage raw
     reason text faultstring return_msg status_msg statusmsg error failure_message
     failure_reason user_message info hint localizedmessage errors warning status_message
-    desc resultmsg retmsg cause stderr error_summary display_message debug_message
+    desc zh_desc en_desc resultmsg retmsg errorsummary cause stderr error_summary display_message debug_message
     developermessage note error_user_msg blockreasonmessage statusdetail errordescription
     errordetail exception path_message error_details fault failed_reason err issue
-    responsemessage result content answer comment why problem rawmessage summary
+    responsemessage resultmessage result_message error-text errortext result content answer comment why problem rawmessage summary
     """
 )
 _SPEAKING = _WORDS | _RANK.keys() | {"refusal"}

@@ -14,12 +14,13 @@ import msgspec
 from ..errors import GRAVEST_FIRST, ErrorClass, Failed
 from ..failure import Failure, Stage
 from .answers import texts
+from .code_words import of_wording
+from .databases import of_database
 from .evidence import Evidence, of_exception, of_input
 from .fields import blamed_fields
 from .http import answer_of, of_answer
 from .live import live_record
 from .local import (
-    of_database,
     of_grpc,
     of_mail,
     of_name,
@@ -222,7 +223,27 @@ def _by_name_or_words(evidence: Evidence) -> Verdict:
         return parse_verdict("bug no", "a value the client refused before sending")
     if told is not None and builtin and told.error_class in (_C.TRANSIENT, _C.INVALID_ARGUMENT):
         return _NOTHING
-    return told or named or _NOTHING
+    return told or named or _named_so(evidence) or _NOTHING
+
+
+# What the name of an unknown class may say: nothing of it is repeated for its name alone.
+_TOLD_BY_NAMES = frozenset(
+    (
+        _C.PERMISSION_DENIED,
+        _C.CONTENT_REFUSED,
+        _C.CONTEXT_OVERFLOW,
+    )
+)
+
+
+def _named_so(evidence: Evidence) -> Verdict | None:
+    """The words in the name of a class that is in no table: ``TopicAuthorizationFailedError``."""
+    if evidence.module == "builtins":
+        return None
+    found = of_wording(evidence.type_name.rsplit(".", 1)[-1])
+    if found is None or found.error_class not in _TOLD_BY_NAMES:
+        return None
+    return found._replace(executed="maybe", why=f"type {evidence.type_name}")
 
 
 def _in_client(module: str) -> bool:

@@ -1,13 +1,13 @@
-"""Codes that are words: exact ones of known services, and how codes of any service are worded.
+"""Codes that are words: exact ones of known services.
 
 `FIRM` codes decide by themselves. `WEAK` ones are given by services for many things at once
 (``invalid_request_error``): words may say more, and only if they do not, the code stands. A code in
-neither table is read as words, ``IncorrectInstanceStatus`` as "incorrect instance status".
+neither table is read as words, see `code_words`.
 """
 
 from collections.abc import Mapping
 
-from .phrases import Verdict, first, parse_codes, parse_rules, spaced, token
+from .phrases import Verdict, parse_codes, token
 
 FIRM: Mapping[str, Verdict] = parse_codes(
     """
@@ -49,8 +49,8 @@ permission_denied no :: insufficient_quota billing_hard_limit_reached billing_no
 permission_denied no :: quota_exceeded_error
 permission_denied no :: exceeded_current_quota_error exceeded_current_quota insufficient_credits
 permission_denied no :: payment_required
-permission_denied no :: insufficient_balance account_deactivated budget_exceeded
-permission_denied no :: usage_limit_reached billing_error
+permission_denied no :: insufficient_balance account_deactivated budget_exceeded billing_error
+rate_limited no :: usage_limit_reached model_cooldown
 permission_denied no :: invalid_api_key incorrect_api_key invalid_authentication_error
 permission_denied no :: authentication_error auth_error
 permission_denied no :: InvalidAccessKeyId InvalidClientTokenId InvalidSignatureException
@@ -107,7 +107,7 @@ in_doubt_timeout maybe :: ACQ.SYSTEM_ERROR timeout_error  gateway_timeout ModelT
 in_doubt_timeout maybe :: InternalError.Timeout upstream_timeout DEADLINE_EXCEEDED
 in_doubt_timeout maybe :: OPERATION_TIMEOUT
 in_doubt_timeout maybe :: Timeout timed_out ReadTimeout isp.remote-service-timeout
-in_doubt_timeout maybe :: RequestTimeoutException
+in_doubt_timeout maybe :: RequestTimeoutException REQUEST_RUNNING_TOO_LONG QUERY_TIMEOUT
 # clouds: AWS, Azure, Google, Aliyun, Tencent, Kubernetes
 permission_denied no :: AccessDenied AccessDeniedException UnauthorizedOperation
 permission_denied no :: UnrecognizedClientException
@@ -180,7 +180,7 @@ invalid_argument no :: InvalidGroup.NotFound NoSuchUpload NoSuchVersion KeyTooLo
 invalid_argument no :: EntityTooLarge EntityTooSmall InvalidRange
 invalid_argument no :: FieldValueInvalid FieldValueRequired FieldValueNotSupported
 invalid_argument no :: RequestTooLargeException InvalidBucketName
-invalid_argument no :: missing_field unsupported_value invalid_value unknown_parameter
+invalid_argument no :: missing_field invalid_value unknown_parameter
 invalid_argument no :: invalid_type invalid_enum_value integer_below_min_value
 invalid_argument no :: integer_above_max_value decimal_above_max_value
 invalid_argument no :: empty_array array_above_max_length string_below_min_length
@@ -190,7 +190,12 @@ invalid_argument no :: ACQ.INVALID_PARAMETER MalformedPolicyDocument InvalidFilt
 invalid_argument no :: GRAPHQL_VALIDATION_FAILED INVALID_FIELD MALFORMED_ID REQUIRED_FIELD_MISSING
 invalid_argument no :: STRING_TOO_LONG NumberFormatException
 invalid_argument no :: INVALID_CROSS_REFERENCE_KEY INVALID_EMAIL_ADDRESS
-invalid_argument no :: INVALID_TYPE_ON_FIELD_IN_RECORD MALFORMED_QUERY
+invalid_argument no :: INVALID_TYPE_ON_FIELD_IN_RECORD MALFORMED_QUERY MAX_COST_EXCEEDED
+# kinds of validation errors, as pydantic gives them and services pass them on
+invalid_argument no :: extra_forbidden string_type int_type float_type bool_type list_type dict_type
+invalid_argument no :: int_parsing float_parsing bool_parsing datetime_parsing date_parsing uuid_parsing
+invalid_argument no :: url_parsing literal_error enum greater_than greater_than_equal less_than
+invalid_argument no :: less_than_equal string_too_short string_pattern_mismatch value_error
 # payments, shops, chat, code hosts
 business_rejected no :: card_declined expired_card incorrect_cvc insufficient_funds
 business_rejected no :: card_not_supported do_not_honor
@@ -294,7 +299,8 @@ bug no :: missing_post_type invalid_post_type json_not_object REQUIRE_POST_METHO
 bug no :: NOT_UTF8 missing_charset superfluous_charset unknown_charset isv.invalid-method
 bug no :: isv.invalid-format
 transient maybe :: idempotency_key_in_use processing_error
-transient no :: rate_limit_lock lock_contention PREVIOUS_REQUEST_IN_PROGRESS already_in_progress
+transient maybe :: PREVIOUS_REQUEST_IN_PROGRESS TEMPORARY_ERROR
+transient no :: rate_limit_lock lock_contention already_in_progress
 transient maybe :: internal_error temporarily_unavailable temporary_failure api_connection_error
 transient maybe :: TransientError INTERNAL_SERVICE_ERROR
 transient yes :: USERPAYING
@@ -314,7 +320,7 @@ invalid_argument no :: UNPROCESSABLE_ENTITY invalid_parameter_error Invalid Inva
 invalid_argument no :: soap:Client
 invalid_argument no :: not_found_error not_found ResourceNotFoundException ResourceNotFound
 invalid_argument no :: NotFoundException ClientError InvalidParameters FAILED_VALIDATION
-invalid_argument no :: missing_resource custom
+invalid_argument no :: missing_resource custom unsupported_value
 invalid_argument no :: resource_not_found_error OUT_OF_RANGE
 business_rejected no :: FAILED_PRECONDITION Conflict ConflictException conflict_error
 business_rejected no :: PRECONDITION_FAILED UNPROCESSABLE_BUSINESS BUSINESS_ERROR BizError
@@ -328,50 +334,6 @@ unknown maybe :: soap:Server UnknownError
 unknown maybe :: FailedOperation ModelErrorException ModelStreamErrorException SystemError
 """,
     "general code",
-)
-
-# How codes are worded by services nobody has listed; from the most telling to the least.
-WORDED = parse_rules(
-    """
-in_doubt_timeout maybe :: /^expired$/
-cancelled maybe :: /^(?:task |job |run |request |operation )?(?:cancelled|canceled)(?: by user| exception)?$/
-content_refused no :: censor|content block|sensitive content|content filter|content policy|moderation|risky content
-    |sensitive word|content safety|prohibited content|inappropriate
-context_overflow no :: context length|context window|context size|prompt too long|max prompt
-    |input tokens|token limit exceed
-permission_denied no :: insufficient quota|arrear|overdue|billing|payment required
-    |credit exhausted|out of credit|spend|budget|free tier|free quota|plan limit|usage limit
-    |not subscri|subscription & !per minute|per second|per hour|per day
-permission_denied no :: billing|account|api|model & balance
-rate_limited no :: daily query|over query limit|query over|daily limit|day limit|monthly|per day|perday|daily quota
-rate_limited no :: rate limit|ratelimit|throttl|too many request|too fast|too frequen|frequency
-    |freq limit|qps|rpm|tpm|perminute|persecond|per minute|per second|flow control|request limit
-    |slow down|call limit|concurrency limit
-permission_denied no :: user key|userkey|unauthori|unauthenti|auth failure|auth fail|access denied|permission
-    |no privilege|not privilege|forbidden|signature|sign error|sign invalid|sign check|sign fail|invalid sign|access key|accesskey
-    |api key|apikey|credential|token expired|token invalid|invalid token|invalid access token
-    |invalid session|session expired|access token|login required|not login|not authorized|no auth
-    |not allowed ip|whitelist|white list|suspended|account disabled|user disabled|account locked
-    |not activated|not enabled|service disabled|service not open|not open|license|certificate
-    |model not found|model not exist|deployment not found|endpoint not found
-rate_limited no :: /\\bquota\\b/
-business_rejected no :: /^cant |^cannot |cvv|cvc|card declined|declined|card expired|expired card/
-business_rejected no :: insufficient|not enough|stock|sold out|already |duplicate|has been |closed
-    |<expired |incorrect status|invalid status|incorrect state|invalid state|status error
-    |state error|unexpected state|status not|state not|not allow|dependency violation|in use
-    |<locked|frozen|declined|refused|rejected|blacklist|black list|limit exceeded|exceed limit
-    |over limit|risk control|approval|not approved|precondition|conflict|violates|business
-transient no :: capacity exceed|service unavailable|overload|server busy|system busy|service busy|temporar
-    |try again|try later|lock timeout|deadlock|concurrent|in progress|not ready
-in_doubt_timeout maybe :: processing|pending|accepted
-in_doubt_timeout maybe :: timeout|timed out|time out|deadline
-invalid_argument no :: invalid |missing |malformed|out of range|too long|too short|too large
-    |too small|required|illegal|not valid|unsupported value|bad param|param error|parameter
-    |not exist|not found|no such|unknown field|format
-bug no :: null pointer|nullpointer|method not found|not implemented|class cast|index out
-    |parse error|json error|idempoten
-""",
-    "a code's words",
 )
 
 
@@ -398,17 +360,3 @@ def _keys(code: str) -> list[str]:
         if keys[0].endswith(suffix) and len(keys[0]) > len(suffix) + 3:
             keys.append(keys[0].removesuffix(suffix))
     return keys
-
-
-_MEMO: dict[str, Verdict | None] = {}
-
-
-def of_wording(code: str) -> Verdict | None:
-    """What the words inside a code say; the few codes there are come again and again."""
-    if token(code) in WEAK:
-        return None
-    if code not in _MEMO:
-        if len(_MEMO) > 2_048:
-            _MEMO.clear()
-        _MEMO[code] = first(WORDED, spaced(code)[:200]) if any(map(str.isalpha, code)) else None
-    return _MEMO[code]

@@ -2,15 +2,19 @@
 
 The order carries meaning: a fault of a program shows through anything, doubt stands before plain
 failures of connections, money and rights before rates, rates before rules of the business, and the
-caller's arguments come last. Words like *retry*, *limit* or *token* prove nothing alone. From the rates
-on, the rules stand in `classify_english_refusals`.
+caller's arguments come last. Words like *retry*, *limit* or *token* prove nothing alone. What
+programs write comes before, in `english_programs`; rights and money stand in `english_rights`, and
+from the rates on, the rules stand in `english_refusals`.
 """
 
+from .english_programs import PROGRAMS
 from .english_refusals import REFUSALS
+from .english_rights import RIGHTS
 from .phrases import Rule, parse_rules
 
 ENGLISH: tuple[Rule, ...] = (
-    parse_rules(
+    PROGRAMS
+    + parse_rules(
         """
 # a person has to act before the protocol goes on
 permission_denied no :: protocol version|elicitation
@@ -21,23 +25,24 @@ bug maybe :: nullpointerexception|null pointer|nil pointer|nullreferenceexceptio
     |cannot set propert|is not iterable|segmentation fault|core dumped|unhandled exception
     |uncaught exception
     |/ by zero|divide by zero|division by zero|integer divide|nosuchmethoderror|noclassdeffound|classnotfoundexception|assertion failed|has no attribute|object reference not set|unboundlocalerror|goroutine |object is not subscriptable|object is not callable|positional argument|unexpected keyword argument|numberformatexception|concurrentmodificationexception|beancreationexception|unsupportedoperationexception|unrecognized selector|php fatal error|uncaught error|on a null|call to undefined|undefined offset|undefined array key|undefined variable|undefined local variable|undefined method|nomethoderror|unexpected nil|unexpected token|call to a member function|unable to cast object|unwrap()|not implemented yet|todo:
-bug maybe :: error|exception|undefined index & /\\b(?:typeerror|keyerror|indexerror|attributeerror|nameerror|referenceerror|zerodivisionerror|assertionerror|illegalstateexception|arithmeticexception|illegalargumentexception|invalidcastexception|indexoutofrangeexception|argumentnullexception|undefined index)\\b/
+bug maybe :: error|exception|undefined index & /\\b(?:typeerror|keyerror|indexerror|attributeerror|nameerror|referenceerror|zerodivisionerror|assertionerror|illegalstateexception|arithmeticexception|illegalargumentexception|invalidcastexception|indexoutofrangeexception|argumentnullexception|undefined index)\\b/ & !fetch failed|failed to fetch
 bug maybe :: panic|index out of range|runtime error & /^panic: |\\bpanic: runtime|\\bpanicked at|index out of range \\[|runtime error: |list index out of range|string index out of range/
 bug maybe :: unreachable code|should never happen|should not happen|cannot happen|invariant violat
     |impossible state & !sla
 bug no :: tool_use|tool_calls|tool_call_id|tool_result|tool call|function call|functioncall
     |tool messages|tool message & must be followed|without|must be a response|corresponding
     |immediately after|not have response|did not have|unexpected|do not match|comes immediately
-    |preceding|no matching|not found in
+    |preceding|no matching|not found in|did not find|pre-fill
 bug no :: roles must alternate|must alternate between|first message must
     |text content blocks must be non-empty|non-empty content|all messages must have
     |ensure that function call turn|last message must|expected last role|with role 'tool'
     |role 'tool'|invalid message order|thinking blocks|thought_signature|reasoning_content
-    |signature in thinking
+    |signature in thinking|no tool output found|without its required|redacted_thinking
+    |function response parts|function call parts
 bug no :: deserialize the json|failed to deserialize|no active connection|could not be serialized
     |not json serializable|is not serializable|json parse error
 bug no :: schema & tool|function|input_schema|parameters & invalid|must|missing
-bug no :: idempoten & different|mismatch|same|parameters|reused
+bug no :: idempoten & different|mismatch|same|parameters|reused & !in progress|being processed|still running
 bug no :: client has been closed|session is closed|event loop is closed|has already been closed
     |already closed|is already closed & pool|connection|client|session|cursor|loop|file & !by peer
     |remote|server
@@ -56,6 +61,10 @@ permission_denied no :: wrong_version_number|wrong version number|x509|unable to
     |unable to find valid certification
 permission_denied no :: unsupported protocol & ssl|tls
 # locks and lost races: the server rolled back or never began
+transient no :: service|server|model|engine|temporarily & out of capacity|no capacity|insufficient capacity
+    |lack of capacity & !book|<date|appointment|course|flight|hotel|<room|<table|venue|shift|guest|warehouse
+transient maybe :: idempoten|previous request|original request|request already & in progress|being processed
+    |still running
 transient no :: degradeexception|circuitbreaker|circuit breaker|circuit open|circuit is open
 transient no :: modified|changed|updated|version & latest version|concurrently|by another
     |in the meantime|since it was read & !if-match|etag
@@ -68,7 +77,7 @@ transient no :: <restart|<rollout|<failover|<upgrade|<migration|<reboot|<rebuild
 transient no :: being rebuilt|is rebuilding|being reindexed|is reindexing|<draining|concurrent transaction
     |concurrently modified|replica lag|replication lag|is lagging
 transient no :: connection & /\\b(?:obtain|acquire|get|borrow|check ?out) (?:a |an )?(?:\\w+ ){0,2}connection\\b/ & could not
-    |cannot|unable|failed|within
+    |couldn't|cannot|unable|failed|within
 transient no :: lock & /\\b(?:acquire|obtain|get|take) (?:a |an |the )?(?:\\w+ )?lock\\b/ & could not|cannot|failed
     |unable|timed out|timeout
 transient no :: lock wait timeout|deadlock|could not serialize|serialization failure
@@ -100,10 +109,11 @@ in_doubt_timeout maybe :: err_connection_reset|err_connection_closed|err_empty_r
     |err_connection_aborted|err_incomplete_chunked
 in_doubt_timeout maybe :: disconnected before|no answer within|no reply within|no response within|hung up|never arrived|never came|gave up waiting|lost contact|reset the connection
     |ended before|stream was cut|before the final|execution limit|outcome open|outcome is open
-in_doubt_timeout maybe :: did not confirm|response was lost|reply was lost|answer was lost|was forwarded
+in_doubt_timeout maybe :: did not confirm|response was lost|reply was lost|answer was lost|lost the reply|lost the response|lost the answer|was forwarded
     |after the request was|after sending & !rejected|refused|denied
 in_doubt_timeout maybe :: result|outcome & is pending|still pending|not available yet|not known yet
 in_doubt_timeout maybe :: acknowledg|receipt|confirmation & outstanding|not come|not arrived|not received
+in_doubt_timeout maybe :: running for too long|running too long|ran for too long|ran too long
 in_doubt_timeout maybe :: due to time limit|time limit exceeded|exceeded time limit
     |exceeded the time limit|killed after|execution time limit
 in_doubt_timeout maybe :: killed|terminated & time limit|timeout|timed out
@@ -135,12 +145,15 @@ permission_denied no :: name or service not known|nodename nor servname|enotfoun
     |could not resolve|cannot resolve|unable to resolve host|no such host|name resolution|nxdomain
     |unknown host|unknownhost|getaddrinfo failed|host not found
 # the model's own limits
-invalid_argument no :: unsupportedparams|does not support parameter|unsupported parameter
+invalid_argument no :: mutually exclusive|only set one of|only set only one|only one of the parameters|cannot be used together
+    |cannot both be & !voucher|coupon|discount|promo|<offer|gift|medic|drug
+invalid_argument no :: not supported & /\\b[a-z]+_\\w{1,60}['"`]? (?:is|are) not supported (?:on|by|with|for) this (?:model|endpoint|api)/
+invalid_argument no :: unsupportedparams|does not support parameter|unsupported parameter|unsupported value
     |unknown parameter|unrecognized request argument
 invalid_argument no :: maximum tokens you requested|max_tokens|max tokens|max_completion_tokens
     |maxtokens & lower|<value|must be|should be|at most|range & !prompt|input|context|messages
     |got -
-context_overflow no :: context length|context window|context size|context_length|context limit
+context_overflow no :: context length|context window|context size|context_length|context_window|context limit
     |prompt is too long|prompt too long|prompt too large|max_seq_len|maximum prompt length
     |max_model_len|maximum input length|max input characters|maximum input characters
     |max input length|input is too long|input too long|input length and|range of input length
@@ -255,127 +268,9 @@ invalid_argument no :: waiting for locator|waiting for selector|waiting for elem
 invalid_argument no :: timeout & must be|invalid|parameter|argument|value|out of range
 in_doubt_timeout maybe :: timed out|timeout|time-out|etimedout|took too long|taking too long
     |timeouterror|timedout & !out of time
-# rights, keys, the set-up
-permission_denied no :: permission denied|access denied|access is denied|permission_denied
-    |access_denied|accessdenied|not entitled|entitlement
-permission_denied no :: has no access|have no access|no access to|not have access|cannot access
-    |no rights|insufficient privilege|insufficient scope|insufficient permission
-    |insufficient rights|lacks permission|lack permission|privilege|missing scope|required scope
-    |required role|missing role|<saml|two-factor|forbidden|<2fa|not allowed to access
-    |not allowed to call|not allowed to use|not allowed to perform|requires admin
-    |does not have the role|not have the required role|not a member of the|admin only|admins only
-    |administrators only|administrator rights|requires role|<mfa>|multi-factor|multifactor|<otp>
-    |one-time password|one-time code|step-up|second factor & !no such file
-permission_denied no :: invalid signature|signature mismatch|signature does not match
-    |signature verification|signature expired|signature is invalid|bad signature|wrong signature
-    |signature invalid|api key|api-key|apikey|access key|app key|secret key|invalid credential
-    |credentials are|no credentials|bad credentials|credential|invalid token|token is invalid
-    |token has expired|token expired|token is expired|token has been revoked|token revoked
-    |expired token|access token|login token|jwt|invalid username|username or password
-    |user name or password|incorrect password|wrong password|invalid password|password is required
-    |password expired|authentication failed|authentication required|authentication failure
-    |authentication error|auth failed|auth failure|not authenticated|unauthorized|not authorized
-    |unauthorised|not authorised|unauthenticat|not logged in|must be logged in|login required
-    |login failed|please authenticate|could not authenticate|invalid login|log in|sign in
-    |re-authenticate|reauthenticate|signature has expired|expired signature|permission to|permissions|no permission|clock skew|skewed
-    |timestamp is too|timestamp expired|request has expired|request expired|nonce
-    & !permission to proceed
-permission_denied no :: <missing|<invalid|<required|<wrong|<bad>|<no> & bearer|secret|<token>
-    |<role>|credential|<auth>|passphrase|<login> & !page|next|cursor|continuation|csrf|max
-    |role of the|message|invite
-permission_denied no :: must be an admin|must be admin|must be an owner|must be the owner|must be logged|must be signed
-permission_denied no :: not part of the|not in the group|is not in group|not among the & group|team|role|<list>|owner
-    |approver|admin|member
-permission_denied no :: endpoint|<api>|feature|function|<route|interface|operation & reserved for|internal only
-    |only for|switched off|turned off
-permission_denied no :: secret|password|<key>|certificate & rotated|replaced|renewed|outdated|has changed
-permission_denied no :: consent & admin|tenant|oauth
-permission_denied no :: switched off by|sso is|single sign-on|no payment method|may only read|read-only user
-    |your seat|your licence|your license|not been set up|never been set up|not set up|not belong to this
-    & !customer|<order|<cart
-permission_denied no :: only & /^only (?!one|the|new)(?:\\w+ ){1,2}(?:may|can|are allowed to) /
-permission_denied no :: password|subscription|<license|<licence|<terms|<domain|<mfa> & must be changed|must be renewed
-    |must accept|must be accepted|must verify|must be verified|must enrol|must be upgraded & !customer|buyer|order
-permission_denied no :: <missing|not found|unknown|<wrong|is required|<required & <tenant|<session|permission|feature flag
-    |<environment|payment method|key id|client id|<client>|organi & !"|'|<field|parameter|argument
-    |customer|<one of|format
-permission_denied no :: revoked & <key|<token|access|<license|<licence|credential|certificate|<grant & !offer
-permission_denied no :: no valid session|no valid token|no active session|security clearance
-permission_denied no :: seat limit|seats in use|user limit|member limit|buy more & !flight|train|theat|room
-permission_denied no :: <access|<login|account & restricted|locked out & temporar|security|policy
-permission_denied no :: <config|configuration|<setting|<settings|environment|<env> & <missing|not set|undefined
-    |not defined|unset|absent & !argument|<field|parameter
-permission_denied no :: role & /\\brole \\S{1,40} (?:cannot|can't|may not|must not|is not allowed)/
-permission_denied no :: <lacks|<lacking|<without & <role|permission|<scope|<right|<grant
-permission_denied no :: <edition|<tier>|professional|enterprise|premium & only|available in|available on
-    |requires|upgrade|not included|not part of & !order|customer|member|product|item
-permission_denied no :: not a member of|not the owner|non-payment|lacks the scope|<mtls
-permission_denied no :: signature|identity|caller & not be verified|could not verify|unverified
-    |unknown caller
-permission_denied no :: <requires|<needs|<need|no valid & enterprise|<plan>|oauth|<token>|<login>
-    |<role>|<scope|<license|<licence|subscription|authenticat|<pro> & !customer|patient|page token
-permission_denied no :: handshake & fail|error|alert & !timed out|timeout
-permission_denied no :: <access & denied|restricted to|revoked
-permission_denied no :: subscription|<license|<licence|<plan> & lapsed|ended|expired|inactive
-    |cancelled
-permission_denied no :: not permitted & !<state|status|while|after|once|during|before
-permission_denied no :: whitelist|allowlist|allow list|white list|block list|blocklist & <ip>|not
-    |address
-permission_denied no :: ip address|your ip|<ip not|client ip|source ip & not allowed|block|denied
-    |not permitted|banned|reject
-permission_denied no :: <not verified|unverified & email|identit|domain|sender|account
-permission_denied no :: usage cap|extra usage|regain access|usage tier|usage limits
-permission_denied no :: billing|unpaid|past due|overdue|in arrears & account|invoice|payment
-    |subscription|service|billing & !customer|order|library|loan
-permission_denied no :: spending limit|spend limit|spending cap|spend cap|budget has been exceeded
-    |budget exceeded for api|monthly limit|monthly quota|monthly usage|credit balance
-    |out of credits|no credits|more credits|included credits|insufficient credits
-    |insufficient credit|not enough credits|insufficient balance|balance is too low
-    |exceeded your current quota|free tier|free trial|free plan|trial expired|trial has expired
-    |trial period|trial has ended|trial ended|upgrade your plan|upgrade your account|upgrade to
-    |your plan|current plan|plan does not|not included in|does not include
-    |subscription has expired|subscription expired|subscription is inactive|no active subscription
-    |contact sales|payment required|top up|recharge|add credits|purchase more|prepaid
-    & !per minute|slow down|customer|payer|buyer|wallet|cardholder
-permission_denied no :: credits|<credit> & <plan|used up|used all|exhausted|depleted|ran out
-    |run out & !customer|order
-permission_denied no :: suspended|disabled|deactivated|locked|active|activated|banned|frozen
-    |restricted|terminated|blocked & /\\b(?:accounts?|users?|organi[sz]ation|tenant|workspace|project|app|application|key|merchant|client|service)\\b/
-    & /\\b(?:suspended|disabled|deactivated|locked|not active|inactive|not activated|banned|frozen|restricted|terminated|blocked)\\b/
-    & !order|<customer|user is blocked by|blocked by the user|period|employee
-business_rejected no :: daily|weekly|monthly|per day|single & transfer|withdraw|purchase|payment
-    |card|transaction|refund|payout & limit|maximum|cap & !api|<request|quota|spending limit
-    |per-minute
-rate_limited no :: daily|per day|24 hours|monthly|per month|this month|today|weekly & quota|limit
-    |<cap>|allowance|allotment & exceed|reach|used|exhaust|<max|hit & !/at most \\d+ times/
-    & !customer|same document|withdraw|transfer|cardholder|purchase
-permission_denied no :: <model|<deployment>|endpoint|bucket|<queue|<topic>|<database|<index>
-    |<schema|<engine|<channel|webhook|<region|<cluster|namespace|<collection|<project|<workspace
-    |<provider|<function|repository|registry|keyspace|<table|<route|<api>|<plugin|<connector
-    |<service & not found|does not exist|doesn't exist|not exist|no such|not deployed
-    |not available|unknown model|not supported|not configured|not provisioned|could not be found
-    |unknown database|is not loaded|not registered|unknown provider|not provided & !<row|record
-    |<order|column|parameter|argument|message|<field|temporarily|currently unavailable|overloaded
-    |try again later
-permission_denied no :: does not support|not enabled|not been enabled|has not been used
-    |is disabled|has been disabled|been disabled|feature is not|not available in your
-    |not supported in your|not available for your|unsupported country|not available in
-    |location is not supported|not activated|not been activated|not configured|is not set
-    |not set up|environment variable|missing configuration|configuration error|misconfigur
-    |invalid configuration|not subscribed|no subscription|not installed|command not found
-    |executable file not found|<license|licence|no module named|try pulling it|not initialized
-    |not onboarded|requires setup|needs to be configured & !<order|customer|driver
-permission_denied no :: bandwidth|storage|disk|<space & quota|limit exceeded|exceeded
-    & !per request|file too|body
-rate_limited no :: exceeded quota|quota exceeded|quota has been|over quota|out of quota
-    |quota is exhausted|quota exhausted
-rate_limited no :: quota & /\\bquotas?\\b/ & !been modified
-permission_denied no :: exceed & /exceed(?:s|ed)? (?:your|the) (?:\\w+ )?(?:account|droplet|instance|seat|plan|project|usage|v?cpu|core|resource|node|server|volume) limit/
-permission_denied no :: your account|the account & pending|under review|being reviewed|not yet approved|delinquent|verification
-permission_denied no :: timestamp|recvwindow|clock & outside|ahead|behind|skew|drift|too old
-rate_limited no :: complexity|query cost|request weight & budget|exceed|limit|exhausted|used
 """,
         "English words",
     )
+    + RIGHTS
     + REFUSALS
 )

@@ -18,7 +18,7 @@ rate_limited no :: flowexception|rate limit|rate-limit|ratelimit|rate_limit|rate
     |concurrency exceeded|concurrent requests|too many concurrent|concurrent limit|max concurrent
     |flow control|requests exceeded|hourly limit|minute limit|limit reached|limit has been reached
     |limit exceeded, try|<burst|ban will last|retry shortly|back off|cool down|cooldown
-    |wait a moment between|in a short period & !per customer|withdraw
+    |wait a moment between|in a short period|cooling down|attempt limit & !per customer|withdraw
 rate_limited no :: too many & /\\btoo many (?:\\w+ ){0,2}(?:attempts|tries|retries|logins|calls|requests|messages|hits)\\b/
 rate_limited no :: /s|/min|/hour|per sec|per min|per hour & /\\d ?(?:requests?|calls?|reqs?|msgs?|messages|queries) ?(?:\\/|per )(?:s|sec|second|min|minute|hour)\\b/
 rate_limited no :: too often|space out|hourly cap|cap reached, resets & !failed
@@ -55,7 +55,7 @@ business_rejected no :: must & /\\bmust (?:first )?be (?:made|taken|\\w+ed)\\b/ 
     |<vacation|<leave>|<vehicle|<loan|<ticket|<patient|<employee|<claim|<contract|<shipment|<parcel|<buyer|<order>
     & !specified|provided|supplied|included|formatted|encoded|defined|separated|expressed|rounded|entered|passed
     |prefixed|selected|based|filled|required|a number|must be set|<field|parameter
-business_rejected no :: too many & /\\btoo many (?:\\w+ ){0,2}(?:returns|orders|bookings|claims|complaints|loans|cancellations|no-shows|reservations|refunds|absences|rentals)\\b/
+business_rejected no :: too many & /\\btoo many (?:\\w+ ){0,2}(?:returns|orders|withdrawals|transfers|payments|transactions|purchases|trades|bookings|claims|complaints|loans|cancellations|no-shows|reservations|refunds|absences|rentals)\\b/
 business_rejected no :: for the|for a|for an|for this|for that & /\\btoo (?:large|high|low|small|old|young|heavy|big|short|long) for (?:the|a|an|this|that) (?!column|field|type|buffer|request|int|parameter|model|header|index|context)/
 business_rejected no :: ticket|<pass>|season pass|railcard|boarding pass & not valid on|not valid for|not valid in
 business_rejected no :: open period|closed period|accounting period|fiscal|in advance|<notice> & must|needed|<required
@@ -77,7 +77,7 @@ business_rejected no :: <budget & exhausted|used up|is spent|overspent & !retry|
 business_rejected no :: already & /\\balready (?:been )?\\w+ed(?: in| out| off| up)?\\b/ & !initiali|loaded|imported
     |connected|server|listener|client|socket|session|<loop|thread|module
 business_rejected no :: <only & <left|remaining|available|in stock & !in the|on the|available in|available to|available on
-business_rejected no :: insufficient|not enough|exceeds available|out of|no more|unavailable
+business_rejected no :: insufficient|not enough|not have enough|not have sufficient|doesn't have enough|exceeds available|out of|no more|unavailable
     |no remaining|exceeds remaining|exceeds the available|lack of|zero & <stock|inventory|<seats
     |<rooms|<units|quantity|<items|balance|<funds|availability|<points|capacity for|tickets|<slots
     |allocation|leave|vacation|headcount|budget
@@ -93,7 +93,7 @@ business_rejected no :: exceed|greater than|more than|larger than|higher than|<a
     |outstanding|authori|entitle|allowance|invoice|credit limit & !included credits|<plan>|<api>
     |quota|<pro>
 business_rejected no :: not permitted & refund|cancel|return|transfer|exchange|change|after|before
-business_rejected no :: credit hold|payment hold|shipping hold|marked as inactive|inactive recipient|suppression|hard bounce|<bounced|buying power|<exists> & !not exists|no longer exists|if it exists
+business_rejected no :: credit hold|payment hold|shipping hold|marked as inactive|inactive recipient|suppression|hard bounce|<bounced|buying power|<exists> & !not exists|no longer exists|if it exists|that exists
 business_rejected no :: sold out|out of stock|in stock|on backorder|backordered|fully booked
     |overbooked|no longer for sale|no longer valid|not for sale|declined|credit limit
     |spending rule|limit per customer|per customer|per household|per order|per person|per guest
@@ -139,7 +139,7 @@ business_rejected no :: cannot|can not|can't|could not|may not|must not|not allo
     |unable to|not possible|is not|only be|no longer & cancel|refund|return|modif|delete|change
     |edit|ship|merge|void|reopen|withdraw|transfer|booked|closed|evict|reverse|post to|remove
     |combined|exchanged|upgraded|renewed|submit|dispatch|deliver|purchase|sold|rebook|settle
-    |approve|backdate|reschedule|assign & !parse|decode|<read|connect|null|undefined|property
+    |approve|backdate|reschedule|assign & !model returned|following error|parse|decode|<read|connect|null|undefined|property
     |a number|date
 business_rejected no :: maximum number|max number|limit of|exceeds the limit|exceeds limit
     |exceeded the limit|exceeds your limit|exceeds maximum|exceeds the maximum|over the limit
@@ -201,7 +201,7 @@ invalid_argument no :: please specify|please provide|did you mean|not found|no s
     |cannot find|can't find|no match|no results for|matches multiple|ambiguous|more than one
     |not a valid|is not valid|<invalid|malformed|could not parse|cannot parse|can't parse
     |failed to parse|unable to parse|parse error|syntax error|not a number|not numeric
-    |must be numeric|wrong format|bad format|format|<expected|out of range|out of bounds|must be
+    |must be numeric|null value|wrong format|bad format|format|<expected|out of range|out of bounds|must be
     |must not|must match|must contain|must have|must start|should be|should not|has to be|too long
     |too short|too large|too small|too many|too big|at least|at most|greater than|less than|exceed
     |maximum length|<required|missing|cannot be empty|can't be empty|may not be empty|not be empty

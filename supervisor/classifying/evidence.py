@@ -11,7 +11,7 @@ import msgspec
 
 from ..errors import Failed
 from .phrases import token
-from .values import Record, items, mapping, whole
+from .values import Record, is_mapping, items, mapping, whole
 
 BODY_MAX = 200_000
 """Longest body, in characters, that is read as JSON; of a longer one only the head is words."""
@@ -170,7 +170,8 @@ def _body(attrs: Record, response: Record) -> Any:
         value = attrs.get(name)
         if mapping(value) or (value and name in ("body", "http_body")):
             return decoded(value)
-    return None
+    content = decoded(attrs.get("content"))  # of clients that keep no answer beside its text
+    return content if is_mapping(content) else None
 
 
 def decoded(value: object) -> Any:

@@ -6,7 +6,7 @@ from typing import Any
 
 from ..patterns import lazy_pattern
 from .answers import WORDS_MAX
-from .evidence import Evidence
+from .evidence import Evidence, decoded
 from .phrases import token
 from .proto import status_details, violated_fields
 from .values import Record, is_list, is_mapping, items, mapping
@@ -26,7 +26,7 @@ _PLACES = frozenset(("body", "query", "path", "header", "cookie"))
 _NAME = r"[A-Za-z_\u4e00-\u9fff][\w.\[\]\-]{0,60}"
 _KIND = "(?:key|parameter|argument|field|property|value for|keyword argument)"
 _ADJECTIVES = "[Ii]nvalid|[Uu]nknown|[Uu]nsupported|[Uu]nexpected|[Uu]nrecognized"
-_VERBS = "is|was|must|cannot|can't|may not|should|has to"
+_VERBS = "is|was|must|cannot|can't|may not|should|has to|needs to"
 _WRONG = "required|missing|invalid|not valid|not supported|unsupported|unknown|empty|malformed"
 _ZH_WRONG = (
     "不能为空|为空|不存在|格式|无效|不合法|必须|必填|错误|不能大于|不能小于|不能超过|不得超过|过长|超长"
@@ -43,11 +43,14 @@ _TEXT = tuple(
         rf"([\u4e00-\u9fff]{{2,8}}?)(?:长度|格式)?(?:{_ZH_WRONG})",
         rf"(?:parameter|argument|field|property|column|attribute) ['\"`\[]({_NAME})['\"`\]]",
         r"parameters?:? \[['\"](\w{1,60})['\"]",
-        rf"[Mm]issing (?:a |the )?(?:required )?{_KIND}s?:? ?['\"`]?({_NAME})",
+        rf"[Mm]issing (?:a |the )?(?:required )?{_KIND}s?\b:? ?['\"`]?({_NAME})",
         r"^([A-Z][a-z]{2,30}) ['\"`][^'\"`]{1,60}['\"`] (?:is|must|cannot)",
         rf"['\"`]({_NAME})['\"`]:? is (?:a )?(?:{_WRONG})",
         rf"for (?:parameter|field|argument) ['\"`]?({_NAME})",
-        rf"(?:{_ADJECTIVES}) (?:value for )?{_KIND}s?:? ?['\"`]?({_NAME})",
+        rf"(?:{_ADJECTIVES}) (?:value for )?{_KIND}s?\b:? ?['\"`]?({_NAME})",
+        rf"^['\"`]({_NAME})['\"`] ?: ",
+        rf"[Tt]he ['\"`]({_NAME})['\"`] (?:number|value|id|address|date|name)\b",
+        r"\b([A-Z]\w{1,40}) field is (?:missing|required|invalid)",
         r"[Rr]ange of ([a-z]\w{0,60})",
         r"(?:specify|provide|supply) (?:the |a |an )?['\"`]?([a-z]+_[a-z_]+)",
         rf"^([A-Za-z]\w{{0,40}}) (?:is|was) (?:a )?(?:{_WRONG})",
@@ -78,7 +81,7 @@ _NOT_NAMES = frozenset(
 def blamed_fields(evidence: Evidence, words: str) -> tuple[str, ...]:
     """Argument names or paths at fault, in the order found, each once."""
     found = list(_validation(evidence)) or list(_structured(evidence)) or list(_trailers(evidence))
-    found = found or list(_of_codes(evidence))
+    found = found or list(_of_codes(evidence)) or list(_embedded(words[:WORDS_MAX]))
     if not found:
         found = list(_of_text(words))
     return tuple(dict.fromkeys(name for name in found if name))[:FIELDS_MAX]
@@ -177,6 +180,7 @@ def _structured(evidence: Evidence) -> Iterator[str]:
             elif is_list(value) and key in ("loc", "field"):
                 yield path(value)
         yield from _maps(node)
+        yield from _named(node)
         yield from (str(name) for name in items(node.get("fields"))[:FIELDS_MAX])
 
 
@@ -226,6 +230,27 @@ def _maps(node: Record) -> Iterator[str]:
                 "type",
             ):
                 yield str(name)
+
+
+_FAULTS = frozenset(("invalidfields", "invalidparams", "invalidparameters", "violations"))
+
+
+def _named(node: Record) -> Iterator[str]:
+    """``{"invalidFields": [{"name": "amount", "message": "is required"}]}``."""
+    for key, value in node.items():
+        if token(str(key)) in _FAULTS:
+            for each in items(value)[:FIELDS_MAX]:
+                name = mapping(each).get("name")
+                if isinstance(name, str):
+                    yield name
+
+
+def _embedded(words: str) -> Iterator[str]:
+    """Faults as JSON inside a sentence: ``... not valid: [{"name": "email", ...}]``."""
+    start, end = words.find("[{"), words.rfind("}]")
+    for each in items(decoded(words[start : end + 2]))[:FIELDS_MAX] if 0 <= start < end else ():
+        node = mapping(each)
+        yield path(node.get("path") or node.get("loc") or node.get("name") or node.get("field"))
 
 
 _NOT_FIELDS = frozenset(

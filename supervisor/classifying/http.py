@@ -5,7 +5,8 @@ from typing import cast
 
 from ..errors import ErrorClass
 from .answers import Answer, message_answer, read_answer
-from .codes import of_code, of_wording
+from .code_words import of_wording
+from .codes import of_code
 from .evidence import Evidence
 from .phrases import Verdict, parse_verdict
 from .tables import JSONRPC, SQLSTATE, STATUS
@@ -137,9 +138,9 @@ def _of_codes(evidence: Evidence, answer: Answer, told: str) -> Verdict | None:
     weak: Verdict | None = None
     for code in answer.codes:
         found, firm = _of_code(code, vendor, rpc)
-        if found is not None and firm:
+        if found is not None and firm and not _contradicted(found, evidence.status):
             return found
-        weak = weak or found
+        weak = weak or (None if firm else found)
     status = evidence.status if evidence.status >= 300 else answer.inner_status or evidence.status
     for code in answer.codes:
         worded = of_wording(code)
@@ -171,6 +172,12 @@ def _is_model(evidence: Evidence) -> bool:
     return any(part in url for part in _MODEL_PATHS)
 
 
+def _contradicted(found: Verdict, status: int) -> bool:
+    """A code for a failure of an upstream, where the status says that the request was refused."""
+    passing = found.error_class is _C.TRANSIENT and found.executed == "maybe"
+    return passing and status in (404, 413, 422)
+
+
 def _idle(found: Verdict) -> bool:
     """A code for something not begun: not ready, in progress, overloaded."""
     return found.error_class is _C.TRANSIENT and found.executed == "no"
@@ -195,11 +202,23 @@ def _spoken(status: int, told: str) -> Verdict | None:
         return None
     if status == 429 and found.error_class is _C.TRANSIENT and found.executed != "no":
         return None
+    if status == 402 and _our_purse(told):
+        return None
     begun = found.executed != "no" or found.error_class is not _C.TRANSIENT
     loose = status in (408, 409, 423, 425, 429) or not 400 <= status < 500
     if begun and not loose and found.error_class in _NOT_BY_WORDS:
         return None if found.error_class is _C.IN_DOUBT_TIMEOUT else _UNKNOWN
     return found
+
+
+_PAYERS = ("card", "customer", "payer", "buyer", "wallet", "bank", "holder", "declined")
+
+
+def _our_purse(told: str) -> bool:
+    """A 402 about a balance, and no word of somebody who pays: the account that asks is empty."""
+    lower = told.lower()
+    money = any(word in lower for word in ("balance", "fund", "credit"))
+    return money and not any(word in lower for word in _PAYERS)
 
 
 def _may(status: int, found: Verdict) -> bool:

@@ -21,7 +21,7 @@ _LONG = parse_rules(
 permission_denied no :: 额度已用|次数已用|次数已达|次数用完|次数上限|用量|配额|额度用完
 permission_denied no :: /quota/ & !perminute|persecond|per minute|per second|rate|minute|second|req/s|/s>|/min
 permission_denied no :: billing|upgrade your plan|contact sales|check your plan|free tier
-    |usage limit|套餐
+    |usage limit|usage_limit|套餐
 permission_denied no :: per day|perday|daily|daily limit
     |/ month|/month|/ day|/day|a month|each month|per month|permonth|monthly|per week|weekly|24 hours|每日|每天|当日|当天|今日|单日|每月|当月|本月|日调用|日限 & !per minute|perminute|每分钟|每秒|per second
 """,

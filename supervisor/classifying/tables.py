@@ -69,7 +69,9 @@ transient no :: ServerSelectionTimeoutError
 transient no :: ClientConnectorError EmptyPoolError ProxyConnectionError WouldBlock QueueFull
 transient no :: ServerTimeoutConnect CannotConnectNowError MaxConnectionsError BusyLoadingError
 transient no :: StaleDataError OptimisticLockError PoolTimeoutError ConnectionAcquireTimeout
-transient no :: NoBrokersAvailable NodeNotReadyError
+transient no :: NoBrokersAvailable NodeNotReadyError BrokerNotAvailableError LeaderNotAvailableError
+transient no :: GroupCoordinatorNotAvailableError CoordinatorNotAvailableError NotCoordinatorError
+transient no :: NotCoordinatorForGroupError GroupLoadInProgressError CoordinatorLoadInProgressError
 transient no :: ClientProxyConnectionError CircuitBreakerError CircuitOpenError
 transient no :: CircuitBreakerOpenError
 # the request had gone out, or may have
@@ -88,7 +90,7 @@ in_doubt_timeout maybe :: BrokenStreamError
 in_doubt_timeout yes :: ClientPayloadError ChunkedEncodingError ResponseStreamingError
 in_doubt_timeout yes :: ContentLengthError
 in_doubt_timeout maybe :: RemoteProtocolError ClientOSError ConnectionClosed DeadlineExceeded
-in_doubt_timeout maybe :: ReadTimeoutException
+in_doubt_timeout maybe :: ReadTimeoutException RequestTimedOutError NotEnoughReplicasAfterAppendError
 # the answer is there and cannot be read
 unknown yes :: DecodingError ContentDecodingError DecodeError ContentTypeError ResponseParserError
 # rights and the set-up
@@ -107,6 +109,7 @@ permission_denied no :: UnsupportedProtocolVersionError
 permission_denied no :: SignatureVerificationError AuthorizationError NotAuthorized
 permission_denied no :: ClientConnectorDNSError NameResolutionError TooManyRedirects
 permission_denied no :: InvalidTokenError ExpiredSignatureError InvalidSignatureError
+permission_denied no :: BadHostKeyException
 # ours: the arguments
 invalid_argument no :: FileNotFoundError NotADirectoryError IsADirectoryError BadZipFile
 invalid_argument no :: SameFileError
@@ -116,7 +119,7 @@ invalid_argument no :: InvalidUrlClientError LocationParseError LocationValueErr
 invalid_argument no :: ParamValidationError InvalidSchemaError CookieConflict BadGzipFile
 invalid_argument no :: LZMAError
 invalid_argument no :: UnidentifiedImageError ParserError ScannerError EmptyDataError
-invalid_argument no :: TOMLDecodeError
+invalid_argument no :: TOMLDecodeError MessageSizeTooLargeError RecordTooLargeError
 invalid_argument no :: NoSectionError NoOptionError
 business_rejected no :: FileExistsError
 # the machine
@@ -130,7 +133,7 @@ bug maybe :: StopIteration StopAsyncIteration ClosedResourceError BusyResourceEr
 bug maybe :: InvalidStateError
 bug maybe :: StreamError LocalProtocolError ResourceClosedError UnpicklingError PicklingError
 bug maybe :: IllegalStateChangeError DetachedInstanceError MissingGreenlet InterfaceError
-bug maybe :: FrozenInstanceError
+bug maybe :: FrozenInstanceError PendingRollbackError
 bug maybe :: UndefinedError TemplateSyntaxError TemplateAssertionError
 bug maybe :: EncodeError ReferenceError SystemError BrokenBarrierError UnsupportedOperation
 """,
@@ -158,7 +161,9 @@ cancelled no :: 57014
 MYSQL: Mapping[int, Verdict] = _numbers(
     """
 permission_denied no :: 1044 1045 1049 1142 1143 1227 1130 1698 1290 1836 2005 2059 2061 1370 1419
-transient no :: 1040 1203 1205 1213 2002 2003 1129 3572 1226 1614 1180
+transient no :: 1040 1203 1205 1213 2002 2003 1129 3572 1614 1180
+rate_limited no :: 1226
+bug no :: 2014
 in_doubt_timeout maybe :: 2006 2013 2055 1053 1158 1159 1160 1161 4031
 transient maybe :: 3024
 business_rejected no :: 1022 1062 1169 1217 1451 1557 1586 3819 4025 1644 1050 1007

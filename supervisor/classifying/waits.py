@@ -204,7 +204,7 @@ _BODY_S = _names(
     """
     retryafter retryafterseconds retryafterinseconds retryaftersecs retrydelay retryin
     retryinseconds backoffseconds waitseconds waittime secondstowait resetafter
-    resetinseconds resetsinseconds resetsin resetin cooldown cooldownseconds retryaftersec
+    resetseconds resetinseconds resetsinseconds resetsin resetin cooldown cooldownseconds retryaftersec
     backoff waitfor timetoreset secondsuntilreset retrydelayseconds ratelimitresetafter
     expiresinseconds estimatedtime retryinsecs secondsremaining remainingseconds bantime
     banseconds penaltyseconds nextretryin waitsecs delayseconds
@@ -308,7 +308,7 @@ _DIGIT = lazy_pattern(r"\d")
 _SPAN = rf"((?:\d{{1,12}}(?:\.\d{{1,9}})? ?(?:{_UNITS})(?![a-z])(?:,? and |, | )?){{1,4}}|\d{{1,3}}:\d\d:\d\d)"
 _ASKED = lazy_pattern(
     r"(?:try again|retry|retrying|cool(?:ing)? down|wait|back(?: online)?|available(?: again)?|resets?|replenished|again|resume|"
-    r"lifted|unblocked|expires?|refreshe[sd]|recover|restored|lasts? for)"
+    r"lifted|unblocked|break|expires?|refreshe[sd]|recover|restored|lasts? for)"
     r"(?: your request| the request| this request|ing)?(?: again)?(?: it)?"
     r"(?: in|[ _-]after|:| for| at least| about| approximately| another|=| is|ing){0,3} {0,2}"
     rf"{_SPAN}",

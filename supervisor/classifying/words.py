@@ -37,6 +37,8 @@ transient no :: queuepool|connection pool|<pool> & limit|exhaust|timeout|timed o
     |no more connections
 transient no :: too many connections|waiting for a connection|acquire a connection
     |acquiring connection
+in_doubt_timeout maybe :: bad_record_mac|bad record mac|decryption failed or bad|record layer failure
+    |ssl syscall error|application data after close|krb5_s_init
 permission_denied no :: certificate_verify_failed|certificate verify failed|certificateerror
     |hostname mismatch|wrong_version_number|wrong version number|unsupported protocol|self-signed
     |self signed|unknown ca|sslv3_alert|tlsv1_alert|ssl: tlsv|no_shared_cipher|handshake failure
