@@ -92,14 +92,18 @@ permission_denied no :: invalid password|authentication|no password|auth
 )
 
 
-# An error that a command inside a script met; what it says counts, not that a script ran it.
+# An error that a command inside a script met: commands before it have run, and stay.
 _SCRIPT_ERROR = lazy_pattern(r"[Ee]rror running script.*?[: ]-([A-Z]{2,20} .*)")
 
 
 def _redis(evidence: Evidence) -> Verdict | None:
-    message = evidence.message
-    if script := _SCRIPT_ERROR.search(message):
-        message = script[1]
+    if script := _SCRIPT_ERROR.search(evidence.message):
+        found = _redis_reply(evidence, script[1])
+        return None if found is None else found._replace(executed="maybe")
+    return _redis_reply(evidence, evidence.message)
+
+
+def _redis_reply(evidence: Evidence, message: str) -> Verdict | None:
     if evidence.has("locknotownederror"):
         return parse_verdict("business_rejected no", "a lock that is no longer ours")
     if evidence.has("lockerror"):

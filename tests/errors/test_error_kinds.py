@@ -80,7 +80,8 @@ def test_an_error_of_a_command_inside_a_script_is_that_command_s() -> None:
     error = type("ResponseError", (Exception,), name)(
         "Error running script (call to f_1): @user_script:18: -READONLY You can't write"
     )
-    assert classify(error).error_class == C.TRANSIENT
+    failure = classify(error)
+    assert (failure.error_class, failure.may_have_executed) == (C.TRANSIENT, "maybe")
 
 
 def test_a_broken_record_of_tls_may_have_come_after_the_request() -> None:
