@@ -6,7 +6,7 @@ Emitting is synchronous and cheap; a full subscriber is skipped, never waited fo
 import logging
 import sys
 from collections import deque
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Mapping
 
 import anyio
 import msgspec
@@ -25,6 +25,8 @@ _HELD_MAX = 2 * RECENT_MAX
 
 _plain = logging.getLogger("ukemi")
 _enabled = _plain.isEnabledFor
+_known: Mapping[int, bool] = getattr(_plain, "_cache", {})
+"""What the logger has answered by level: it forgets that itself where its configuration changes."""
 _modules = sys.modules
 _LEVELS = {
     "debug": logging.DEBUG,
@@ -77,7 +79,7 @@ class Channel:
     __slots__ = ("_closed", "_recent", "_subscribers")
 
     def __init__(self) -> None:
-        self._recent: list[Event] | None = None  # a deque would take its whole kilobyte at once
+        self._recent: list[Event] = []  # a deque would take its whole kilobyte at once
         self._subscribers: list[Subscriber] = []
         self._closed = False
 
@@ -89,15 +91,17 @@ class Channel:
     def emit(self, event: Event) -> None:
         """Give an event to everybody who listens, and to the log."""
         recent = self._recent
-        if recent is None:
-            recent = self._recent = []
-        elif len(recent) >= _HELD_MAX:
+        if len(recent) >= _HELD_MAX:
             del recent[:RECENT_MAX]
         recent.append(event)
-        for subscriber in self._subscribers:
-            subscriber.put(event)
-        # What `structured` asks first, here without a call: on the way of every event.
-        if "structlog" in _modules or _enabled(_LEVELS[event.level]):
+        if self._subscribers:
+            for subscriber in self._subscribers:
+                subscriber.put(event)
+        # What `structured` asks first, and what the logger answers, here without a call: on the way
+        # of every event.
+        if "structlog" in _modules or (
+            _known.get(_LEVELS[event.level]) is not False and _enabled(_LEVELS[event.level])
+        ):
             log_event(event)
 
     def close(self) -> None:
@@ -109,7 +113,7 @@ class Channel:
     async def events(self) -> AsyncGenerator[Event, None]:
         """Yield recent events, then those that come, up to the session's end."""
         subscriber = Subscriber()
-        for recent in _since_its_start(self._recent or [])[-RECENT_MAX:]:
+        for recent in _since_its_start(self._recent)[-RECENT_MAX:]:
             subscriber.put(recent)
         if self._closed:
             subscriber.close()
