@@ -97,11 +97,13 @@ class Superseded(Exception):
 class _Body:
     """One body under way, in a scope of its own."""
 
-    __slots__ = ("expired", "leaked", "scope", "what")
+    __slots__ = ("cancelled", "expired", "leaked", "scope", "what")
 
     def __init__(self, what: str, scope: anyio.CancelScope) -> None:
         self.what = what
         self.scope = scope
+        self.cancelled = False
+        """Its scope was cancelled, by whoever ends the body; nobody else can get at it."""
         self.expired = False
         self.leaked = False
         """It left a scope open inside of its own; that has been closed."""
@@ -126,22 +128,19 @@ class _Standing(_Body):
         self.busy = False
         """A body runs in it, or others run side by side in tasks of their own."""
 
-    def begin(self, what: str, make: Callable[[], anyio.CancelScope]) -> None:
-        """The next body begins."""
-        self.busy = True
-        self.what = what
-        self.expired = False
-        if not self.open:
-            self.scope = make()
-            self.scope.__enter__()
-            self._stack = scopes_of_task()
-            self.open = True
+    def enter(self, make: Callable[[], anyio.CancelScope]) -> None:
+        """Open the scope, for the next body and those after it."""
+        self.cancelled = self.expired = False
+        self.scope = make()
+        self.scope.__enter__()
+        self._stack = scopes_of_task()
+        self.open = True
 
     def leave(self, error: BaseException | None) -> bool:
         self.busy = False
         scope, stack = self.scope, self._stack
         self.leaked = (stack is None or stack.cancel_scope is not scope) and close_leaked(scope)
-        return scope.cancel_called and self.close(error)
+        return self.cancelled and self.close(error)
 
     def close(self, error: BaseException | None) -> bool:
         """Close the scope, as the innermost of the task; tell whether it swallows the error."""
@@ -235,7 +234,16 @@ class Work:
         """
         if self.cut is not None:
             raise CutOff(self.cut)
-        body = self._begun(what)
+        standing = self._standing
+        if standing is None or standing.busy:
+            body = self._alone(what)
+        else:
+            if not standing.open:
+                standing.enter(self._scope)
+                self._scope = type(standing.scope)
+            standing.busy = True
+            standing.what = what
+            body = standing
         timer = None
         if limit_s is not None:
             timer = self._timers.after(limit_s, partial(self._expire, body))
@@ -282,13 +290,8 @@ class Work:
         self._explain(body, limit_s, None)
         raise AssertionError("a scope swallowed a cancellation that nobody asked for")
 
-    def _begun(self, what: str) -> _Body:
-        """Open the scope that the next body runs in: the shared one, or one of its own."""
-        standing = self._standing
-        if standing is not None and not standing.busy:
-            standing.begin(what, self._scope)
-            self._scope = type(standing.scope)
-            return standing
+    def _alone(self, what: str) -> _Body:
+        """Open a scope of its own for a body that runs beside others, or within one."""
         body = _Body(what, self._scope())
         self._scope = type(body.scope)
         body.scope.__enter__()
@@ -304,7 +307,7 @@ class Work:
         """Raise what ended the body, where it was not the body itself."""
         if self.closed:
             raise Superseded(error=error) from error
-        if not body.scope.cancel_called:
+        if not body.cancelled:
             return
         if body.expired:
             raise TimedOut(limit_s or 0.0) from error
@@ -316,6 +319,7 @@ class Work:
         self._cancel(body)
 
     def _cancel(self, body: _Body) -> None:
+        body.cancelled = True
         body.scope.cancel()
         if body not in self._graces:
             self._graces[body] = self._timers.after(GRACE_S, lambda: self._stuck(body))
