@@ -75,9 +75,9 @@ class Asking:
             self._tell_soft_limits()
         self._leaving = False
         self._held_s = 0.0
-        waited = session.state.waits.get(MODEL) if session.state.waits else None
-        started = services.clock.now() - (waited.elapsed_s if waited else 0.0)
-        attempt = waited.number + 1 if waited else 1
+        started, attempt = services.clock.now(), 1
+        if session.state.waits and (waited := session.state.waits.get(MODEL)) is not None:
+            started, attempt = started - waited.elapsed_s, waited.number + 1
         last: Failure | None = None
         while True:
             # A slot that holds a function is taken for a method by that checker, and by no other.
@@ -97,23 +97,16 @@ class Asking:
                 answer = await self._attempt(attempt, ticket)
             finally:
                 services.upstreams.ended(ticket, services.clock.now())
-            match answer:
-                case ModelReply():
-                    self._take(answer)
-                    return None
-                case Failure():
-                    trouble = await self._failed(answer, attempt, started)
-                    if (
-                        trouble is not None
-                        or session.cut is not None
-                        or self._leaving
-                        or self._waiting
-                    ):
-                        return trouble
-                    attempt += 1
-                    last = answer
-                case _:
-                    return answer
+            if isinstance(answer, ModelReply):
+                self._take(answer)
+                return None
+            if not isinstance(answer, Failure):
+                return answer
+            trouble = await self._failed(answer, attempt, started)
+            if trouble is not None or session.cut is not None or self._leaving or self._waiting:
+                return trouble
+            attempt += 1
+            last = answer
 
     async def _enter_later(
         self, answer: Wait | Full, attempt: int, started: float, last: Failure | None
@@ -225,10 +218,11 @@ class Asking:
 
     def _take(self, reply: ModelReply) -> None:
         session, n, self._n = self._session, self._n, 0
+        calls = reply.calls
         answered = Answered(
             n,
             reply.text,
-            reply.calls,
+            calls,
             reply.finish,
             reply.usage,
             self._name,
@@ -244,7 +238,7 @@ class Asking:
                 at_ms=session.now_ms(),
                 n=n,
                 text=reply.text,
-                calls=tuple([call.name for call in reply.calls]),
+                calls=(calls[0].name,) if len(calls) == 1 else tuple([each.name for each in calls]),
             )
         )
 

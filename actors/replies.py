@@ -9,10 +9,11 @@ from ..stores.records import ToolCall, Usage
 from ..supervisor.errors import ToolBug
 from .handover.wording import encodable, encodable_call
 from .model import Finish, ModelReply
-from .text import exact, is_hostile
+from .text import SHORT, exact, is_hostile
 
 FINISHES = frozenset(get_args(Finish))
 _WHOLE = FINISHES - {"length"}
+_INFINITE = math.inf
 TOKENS_MAX = 2**53
 """Far beyond any provider, and still exact in every store."""
 
@@ -65,11 +66,10 @@ def _is_plain(reply: ModelReply) -> bool:
     cached, cost = usage.cached_tokens, usage.cost_usd
     if not (
         type(taken) is type(given) is type(cached) is int
-        and 0 <= taken <= TOKENS_MAX
-        and 0 <= given <= TOKENS_MAX
-        and 0 <= cached <= TOKENS_MAX
+        # All bits of the three at once: the sign of one, or one that is too large, shows.
+        and 0 <= taken | given | cached < TOKENS_MAX
         and type(cost) is float
-        and 0.0 <= cost < math.inf
+        and 0.0 <= cost < _INFINITE
     ):
         return False
     # One look at all of it: what is hostile is so by itself, whatever stands beside it.
@@ -81,7 +81,7 @@ def _is_plain(reply: ModelReply) -> bool:
         if not (type(name) is type(arguments) is type(wire_id) is str):
             return False
         text = f"{text}{name}{wire_id}{arguments}"
-    return not is_hostile(text)
+    return (len(text) < SHORT and text.isprintable()) or not is_hostile(text)
 
 
 def is_usage(value: object) -> TypeGuard[Usage]:

@@ -138,6 +138,10 @@ class ScriptedModel:
             ready = self._next(request)
         else:
             said = self._function(request)
+            if isinstance(said, ToolCall):  # what most steps are
+                calls = (_with_id(said, len(request.messages), 0),)
+                usage = self._usage if self.prices is None else priced(self._usage, self.prices)
+                return ModelReply(calls=calls, finish="tool_calls", usage=usage)
             if type(said) not in _SAID_AT_ONCE and inspect.isawaitable(said):
                 said = await said
             ready = self._ready(said, len(request.messages))
@@ -208,7 +212,7 @@ class ScriptedModel:
                 raise UsageError(f"a script cannot say {said!r}; see ukemi.models.scripted.Reply")
 
     def _calling(self, calls: Sequence[ToolCall], position: int) -> ModelReply:
-        usage = self._usage if self.prices is None else priced(self._usage, self.prices)
+        usage = priced(self._usage, self.prices)
         return ModelReply(calls=_with_ids(calls, position), finish="tool_calls", usage=usage)
 
     async def _perform(self, act: _Act, request: ModelRequest) -> ModelReply:
@@ -250,10 +254,13 @@ def _answers(request: ModelRequest) -> int:
 
 
 def _with_ids(calls: Sequence[ToolCall], position: int) -> tuple[ToolCall, ...]:
-    named: list[ToolCall] = []
-    for index, one in enumerate(calls):
-        named.append(one if one.id else msgspec.structs.replace(one, id=f"call-{position}-{index}"))
-    return tuple(named)
+    if len(calls) == 1:
+        return (_with_id(calls[0], position, 0),)
+    return tuple([_with_id(one, position, index) for index, one in enumerate(calls)])
+
+
+def _with_id(one: ToolCall, position: int, index: int) -> ToolCall:
+    return one if one.id else msgspec.structs.replace(one, id=f"call-{position}-{index}")
 
 
 def _are_calls(said: object) -> TypeGuard[Sequence[ToolCall]]:

@@ -13,6 +13,7 @@ from ukemi.actors.text import (
     clean,
     head_of,
     is_border,
+    is_hostile,
     shorten,
     size,
     tail_of,
@@ -206,3 +207,14 @@ def test_the_test_data_is_what_it_claims_to_be() -> None:
     assert unicodedata.normalize("NFC", "e\u0301") == "é"
     assert len(FLAG) == 2
     assert re.fullmatch("[\U0001f1e6-\U0001f1ff]+", FLAG)
+
+
+def test_nothing_hostile_is_printable() -> None:
+    """So a short printable text needs no other look."""
+    hostile = [*range(9), 11, 12, *range(14, 32), *range(0x7F, 0xA0), 0x2028, 0x2029]
+    for code in (*hostile, *range(0xD800, 0xE000)):
+        char = chr(code)
+        assert not char.isprintable(), hex(code)
+        assert is_hostile(char), hex(code)
+        assert is_hostile(f"text {char}"), hex(code)
+        assert is_hostile("\u00e4" * 200 + char), hex(code)
