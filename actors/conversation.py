@@ -8,6 +8,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import takewhile
 from typing import overload
 
+from msgspec import Struct
+
 from ..stores.records import Answered, Pruned, Resulted, ToolCall
 from .model import AssistantMessage, Message, NoteMessage, ToolMessage, UserMessage
 from .pruning.views import Views, empty_view
@@ -28,19 +30,16 @@ REPLAYED = {
 """What a model is told before a result that the body did not give now, by where it is from."""
 
 
-class Turn:
+class Turn(Struct, eq=False):
     """One assistant message that calls tools, with the results that have come in.
 
     ``counter`` is the checkpoint after the last of them, 0 before the first.
     """
 
-    __slots__ = ("answered", "counter", "missing", "results")
-
-    def __init__(self, answered: Answered) -> None:
-        self.answered = answered
-        self.results: list[Resulted | None] = [None] * len(answered.calls)
-        self.missing = len(answered.calls)
-        self.counter = 0
+    answered: Answered
+    results: list[Resulted | None]
+    missing: int
+    counter: int = 0
 
     def messages(self) -> list[ToolMessage]:
         """The results in the order of the calls."""
@@ -110,7 +109,8 @@ class Conversation(Sequence[Message]):
 
     def answer(self, answered: Answered) -> None:
         """Add a message of the model."""
-        turn = Turn(answered)
+        count = len(answered.calls)
+        turn = Turn(answered, [None] * count, count)
         if self.open:
             self._held.append(turn)
         else:
@@ -167,8 +167,9 @@ class Conversation(Sequence[Message]):
         results[index] = result
         turn.missing -= 1
         turn.counter = max(turn.counter, result.counter)
-        while waiting and not waiting[0].missing:
-            self._close(waiting.pop(0))
+        if not turn.missing:
+            while waiting and not waiting[0].missing:
+                self._close(waiting.pop(0))
         return turn
 
     # ------------------------------------------------------------ going back
@@ -279,13 +280,16 @@ class Conversation(Sequence[Message]):
 
     def _close(self, turn: Turn) -> None:
         """All results are there: put them behind their message, then what had to wait."""
-        view = self._view
+        view, results = self._view, turn.results
         messages, chars = view.messages, 0
-        for call, result in zip(turn.answered.calls, turn.results, strict=True):
-            assert result is not None  # none is missing
-            message = _told(call, result)
+        if len(results) == 1 and (only := results[0]) is not None:
+            message = _told(turn.answered.calls[0], only)
             messages.append(message)
-            chars += len(message.content)
+            chars = len(message.content)
+        else:
+            for message in turn.messages():
+                messages.append(message)
+                chars += len(message.content)
         self.tokens += chars * TOKENS_PER_CHAR
         view.counters.append(turn.counter)
         view.ends.append(len(messages))

@@ -38,7 +38,6 @@ def intended(state: StateFields, entry: Intended) -> None:
 
 
 def resulted(state: StateFields, entry: Resulted) -> None:
-    call = (entry.n, entry.index)
     turn = state.conversation.result(entry)
     if turn is None:
         return
@@ -49,14 +48,19 @@ def resulted(state: StateFields, entry: Resulted) -> None:
         state.surplus = True
     state.counter = max(state.counter, entry.counter)
     state.spent = entry.spent
-    took_effect = state.ledger.resulted(entry, asked)
+    ledger = state.ledger
+    took_effect = (
+        bool(ledger.open) or entry.state != "succeeded" or entry.by != ""
+    ) and ledger.resulted(entry, asked)  # of a read's result it has nothing to say
     if entry.windows:
         # What it did to the files is known: that is the state it changed, whatever it says.
         took_effect = any(each.before != each.after for each in entry.windows)
+    call = entry.n, entry.index
     if took_effect:
         state.changed[call] = None
     if entry.trouble is not None and state.trouble is None:
         state.trouble = entry.trouble
+        state.aside = True
     if state.waits:
         state.waits.pop(call, None)
     if state.staging.open:
@@ -66,8 +70,9 @@ def resulted(state: StateFields, entry: Resulted) -> None:
         state.approvals.resulted(call)
     if not turn.missing:
         _stepped(state, turn)
-    if entry.error_class in REJECTIONS:
+    if entry.error_class is not None and entry.error_class in REJECTIONS:
         state.stops = state.stops or entry.stops
+        state.aside = state.aside or state.stops
         if not state.concluding or entry.state != "refused":
             # What is refused since it was closed before follows from that, and is not the cause.
             by_person = entry.error_class == DENIED and entry.by != POLICY
@@ -95,13 +100,20 @@ def _count_correction(state: StateFields, tool: str, entry: Resulted) -> None:
 
 def _stepped(state: StateFields, turn: Turn) -> None:
     """All calls of a message have their results: one more step on the trail."""
+    if len(turn.results) == 1 and not state.changed:
+        only = turn.results[0]
+        if only is not None and only.error_class is None and only.state == "succeeded":
+            asked = turn.answered.calls[0]
+            made = (Call(asked.name, asked.arguments, only.content, False, False),)
+            state.trail.follow(Repeated(made, turn.counter, False))
+            return
     calls: list[Call] = []
     corrected = False
     n, changes = turn.answered.n, state.changed
     for asked, result in zip(turn.answered.calls, turn.results, strict=True):
         assert result is not None  # none is missing
         how = result.state
-        if result.error_class in CORRECTED:
+        if result.error_class is not None and result.error_class in CORRECTED:
             corrected = True
         elif how in RAN:
             changed = bool(changes) and (n, result.index) in changes

@@ -93,7 +93,8 @@ class Planning:
             trouble = self._ask_progress()
             if trouble is not None:
                 return trouble
-        trail, policy = state.trail, self._policy
+        trail = state.trail
+        policy = session.services.policies.of(session.installed.name).planning
         loop = trail.loop(policy)
         if loop is not None:
             return Trouble(reason="planning", detail=str(loop), step="go round in circles")

@@ -39,13 +39,27 @@ __all__ = [
     "Wait",
 ]
 
-FOLDS: Mapping[type[JournalEntry], Callable[[StateFields, Any], None]] = {
+_Fold = Callable[[StateFields, Any], None]
+
+
+def _turning(fold: _Fold) -> _Fold:
+    def folded(state: StateFields, entry: Any) -> None:
+        fold(state, entry)
+        state.look_aside()
+
+    return folded
+
+
+_STEPS: Mapping[type[JournalEntry], _Fold] = {
     records.Resulted: fold_steps.resulted,
     records.Answered: fold_steps.answered,
     records.Intended: fold_steps.intended,
     records.Booked: fold_steps.booked,
-    records.Late: fold_steps.late,
     records.Retried: fold_steps.retried,
+}
+
+_TURNS: Mapping[type[JournalEntry], _Fold] = {
+    records.Late: fold_steps.late,
     records.Opened: fold_turns.opened,
     records.Said: fold_turns.said,
     records.Noted: fold_turns.noted,
@@ -71,6 +85,11 @@ FOLDS: Mapping[type[JournalEntry], Callable[[StateFields, Any], None]] = {
     records.Probed: fold_turns.probed,
     records.RollingBack: fold_rollback.rolling_back,
     records.RolledBack: fold_rollback.rolled_back,
+}
+
+FOLDS: Mapping[type[JournalEntry], _Fold] = {
+    **_STEPS,
+    **{kind: _turning(fold) for kind, fold in _TURNS.items()},
 }
 """How each kind of entry is folded in: found by its type, as each step asks several times."""
 

@@ -9,7 +9,7 @@ from .conversation import Conversation
 from .ledger import CallEntry, CallId, Effect, Ledger
 from .nothing import NO_NAMES
 from .staging.staged import StagedCalls
-from .state_parts import Refused, Rolled, Wait
+from .state_parts import UNFINISHED, Refused, Rolled, Wait
 from .undo.unwound import Unwound
 
 
@@ -18,6 +18,7 @@ class StateFields:
 
     __slots__ = (
         "approvals",
+        "aside",
         "assessed",
         "audits",
         "changed",
@@ -65,6 +66,8 @@ class StateFields:
         self.approvals = Approvals()
         self.staging = StagedCalls()
         self.stops = False
+        self.aside = True
+        """Something may come before the conversation goes on; see `look_aside`."""
         self.surplus = False
         """It holds what need not be kept once the session has ended; see `retention`."""
         self.trouble: dict[str, Any] | None = None
@@ -111,6 +114,21 @@ class StateFields:
         """Rounds in a row, before message ``n``, in which the model had to amend a call of a tool."""
         rounds, last = self.corrections.get(tool, (0, 0))
         return rounds - 1 if last == n else rounds
+
+    def look_aside(self) -> None:
+        """Look whether anything comes before the conversation goes on: asked of what turns its course.
+
+        Of what each step brings only a result can bring such a thing.
+        """
+        self.aside = bool(
+            self.rolling
+            or self.status not in UNFINISHED
+            or self.unwound.running
+            or self.trouble is not None
+            or self.ledger.again
+            or self.stops
+            or self.fallback
+        )
 
     def count(self, n: int) -> None:
         """A message of this number is there: the next has a higher one."""

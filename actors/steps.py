@@ -113,6 +113,29 @@ ASK_MODEL = AskModel()
 
 def next_step(state: SessionState) -> Step:
     """Return what a session does next, from its stored state alone."""
+    aside = _aside(state) if state.aside else None
+    if aside is not None:
+        return aside
+    if state.conversation.open:
+        turn = state.conversation.open[0]
+        if state.waits or state.approvals.calls or state.ledger.open:
+            return _next_call(state, turn)
+        answered = turn.answered
+        index = turn.results.index(None)
+        return RunCall(answered.n, index, answered.calls[index], None, answered.ledger)
+    if state.fallback is not None:
+        return FallBack(state.fallback.n, state.fallback.agent, state.fallback.why)
+    last = state.conversation.last
+    if last is None:
+        return Rest()
+    if isinstance(last, AssistantMessage):
+        return Finish(last.text, state.finish)
+    wait = state.waits.get(MODEL) if state.waits else None
+    return WaitUntil(wait.due_at_ms) if wait is not None and wait.open else ASK_MODEL
+
+
+def _aside(state: SessionState) -> Step | None:
+    """Return what comes before the conversation goes on; None: nothing does."""
     if state.rolling is not None:
         return RollBack(state.rolling)
     if state.status not in UNFINISHED:
@@ -124,32 +147,23 @@ def next_step(state: SessionState) -> Step:
         return _cut_off_beside(state) or GiveUp(state.trouble)
     if state.ledger.again:
         return _again(state, min(state.ledger.again))
-    if state.stops:
-        return Stop()
-    if state.conversation.open:
-        turn = state.conversation.open[0]
-        waiting = _waiting(state, turn) if state.waits else None
-        if waiting is not None:
-            return waiting
-        answered = turn.answered
-        index = _runnable(state, turn) if state.approvals.calls else turn.results.index(None)
-        if index is None:
-            return _awaited(state, turn)
-        named = (answered.n, index)
-        call = answered.calls[index]
-        if state.approvals.calls:
-            call = state.approvals.effective(named, call)
-        intent = state.ledger.open.get(named)
-        return RunCall(answered.n, index, call, intent, answered.ledger)
-    if state.fallback is not None:
-        return FallBack(state.fallback.n, state.fallback.agent, state.fallback.why)
-    last = state.conversation.last
-    if last is None:
-        return Rest()
-    if isinstance(last, AssistantMessage):
-        return Finish(last.text, state.finish)
-    wait = state.waits.get(MODEL)
-    return WaitUntil(wait.due_at_ms) if wait is not None and wait.open else ASK_MODEL
+    return Stop() if state.stops else None
+
+
+def _next_call(state: SessionState, turn: Turn) -> RunCall | WaitUntil | AwaitDecision:
+    """Return the call that is next, or what it waits for, where something is known of one."""
+    waiting = _waiting(state, turn) if state.waits else None
+    if waiting is not None:
+        return waiting
+    answered, approvals = turn.answered, state.approvals
+    index = _runnable(state, turn) if approvals.calls else turn.results.index(None)
+    if index is None:
+        return _awaited(state, turn)
+    named = (answered.n, index)
+    call = answered.calls[index]
+    if approvals.calls:
+        call = approvals.effective(named, call)
+    return RunCall(answered.n, index, call, state.ledger.open.get(named), answered.ledger)
 
 
 def _spoken_since(state: SessionState, trouble: dict[str, Any]) -> bool:

@@ -227,6 +227,18 @@ def test_next_step(case: Case) -> None:
         assert (step.n, step.index) == case.call
 
 
+@pytest.mark.parametrize("case", CASES, ids=attrgetter("rule"))
+def test_what_comes_before_the_conversation_is_always_seen(case: Case) -> None:
+    """The state says where nothing can; whoever looks all the same finds nothing then."""
+    state = SessionState("s")
+    for entry in case.journal:
+        state.apply(entry)
+        said, aside = next_step(state), state.aside
+        state.aside = True
+        assert next_step(state) == said
+        state.aside = aside
+
+
 def test_an_intent_without_result_is_shown_with_the_call() -> None:
     state = fold([*TURN, Intended(2, 0, "alpha", "digest", 2, "key")])
     step = next_step(state)
