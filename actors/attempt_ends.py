@@ -13,7 +13,8 @@ from .ends import Ended, Prepared, end_failed, in_doubt_still, interrupted, judg
 from .handover.wording import cleaned, clipped, not_started
 from .ledger import PROBE
 from .session import Session
-from .tooling.results import render_result
+from .text import SHORT
+from .tooling.results import is_short, render_result
 from .work import TimedOut, contained
 
 TIMED_OUT = "TimedOut"
@@ -45,6 +46,13 @@ class AttemptEnds:
         """
         mask, tool = self._session.services.mask, call.tool
         if type(value) is str:  # then no code of a user's runs to make text of it
+            text = mask(value)
+            if tool.marks.success is None and (
+                (len(text) < SHORT and text.isprintable()) or is_short(text)
+            ):
+                return Ended(
+                    content=text, attempts=attempts, elapsed_s=elapsed_s, digest=call.digest
+                )
             rendered = render_result(value, mask=mask)
         else:
             what = f"result of {tool.name}"

@@ -10,7 +10,6 @@ from ..supervisor.failure import Failure
 from .agent import subsessions
 from .budget import TOOL_CALLS, Budget, Refusal
 from .ends import Ended, Prepared
-from .events import CallStarted
 from .outcome import Outcome
 from .rollback.snapshots import Looking
 from .session import Session
@@ -19,29 +18,32 @@ from .tooling.context import CallContext, current
 INFINITE = float("inf")
 
 
-class Attempt:
+class Attempt(Struct, eq=False):
     """One attempt: when it began, whether its body was entered, and where it runs if that is a copy.
 
     ``deadline`` is on the event loop's clock; None: no limit.
     """
 
-    __slots__ = ("_call", "_session", "began_at", "deadline", "directory", "entered", "number")
-
-    def __init__(self, session: Session, call: Prepared, number: int, began_at: float) -> None:
-        self.began_at = began_at
-        self.number = number
-        self.entered = False
-        self.deadline: float | None = None
-        self.directory: str | None = None
-        self._session = session
-        self._call = call
+    _session: Session
+    _call: Prepared
+    number: int
+    began_at: float
+    entered: bool = False
+    deadline: float | None = None
+    directory: str | None = None
 
     def begin(self) -> Awaitable[object]:
         """Begin the body; await what is left of it at once."""
-        session, tool = self._session, self._call.tool
+        session, call = self._session, self._call
+        tool = call.tool
+        if tool.begins_here:
+            self.entered = True
+            session.began[call.n, call.index] = None
+            begun: Awaitable[object] = tool.__wrapped__(**call.arguments)
+            return begun
         return tool.begin(
-            self._call.arguments,
-            key=self._call.key,
+            call.arguments,
+            key=call.key,
             secrets=session.installed.toolbox.secrets_for(tool) if tool.marks.secrets else None,
             threads=session.services.threads,
             on_start=self.enter,
@@ -127,20 +129,6 @@ class Attempting:
         # in the intent.
         session.began.pop(call.id, None)
         await session.journal.append(intent, session.booked()).wait()
-
-    def tell_start(self, call: Prepared, tries: Tries) -> None:
-        """Tell whoever looks on that the body is about to run."""
-        session = self._session
-        session.emit(
-            CallStarted(
-                session_id=session.id,
-                at_ms=session.now_ms(),
-                n=call.n,
-                index=call.index,
-                tool=call.tool.name,
-                attempt=tries.attempt,
-            )
-        )
 
     def deadline(self, began_at: float, limit_s: float | None) -> float | None:
         """Return when a body has to have ended that begins now: by its own limit, and the session's."""

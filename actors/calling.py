@@ -17,7 +17,7 @@ from .budget import STEPS, Refusal
 from .conversation import Turn
 from .ends import Asked, Ended, asked_in
 from .events import CallFinished
-from .executing import Executing
+from .executing import Executing, Waiting
 from .handover.dossier import Trouble, over_budget, trouble_to_data
 from .journal import Acknowledgement
 from .ledger import CallId
@@ -71,12 +71,21 @@ class Calling:
             first = turn.answered.calls[step.index]
             arguments = self._session.services.mask(first.arguments)
             return over_budget(refusal, f"begin a step: {first.name}", arguments)
-        if turn.missing == 1 == len(turn.results):
-            wave: Sequence[int] = (step.index,)
-            waves: Sequence[Sequence[int]] = (wave,)
+        if len(turn.results) == 1:
+            await self._one(turn, step.index)
+            if self._requests:
+                await self._ask(turn, ((step.index,),))
         else:
-            waves = self._waves(turn, step.index)
-            wave = self._missing(turn, waves[0])
+            await self._several(turn, step.index)
+        if self._trouble is None:
+            return None
+        trouble, self._trouble = self._trouble, None
+        return trouble
+
+    async def _several(self, turn: Turn, first: int) -> None:
+        """Run the calls of a message of several that are next."""
+        waves = self._waves(turn, first)
+        wave = self._missing(turn, waves[0])
         if len(wave) == 1:
             await self._one(turn, wave[0])
         else:
@@ -86,8 +95,6 @@ class Calling:
                         group.start_soon(self._one, turn, index)
         if self._requests:
             await self._ask(turn, waves)
-        trouble, self._trouble = self._trouble, None
-        return trouble
 
     async def settle_open(self, why: str) -> None:
         """Give every open call its one result without running anything.
@@ -117,15 +124,16 @@ class Calling:
     def _begin_step(self, turn: Turn) -> Refusal | None:
         """Book the step that this message begins; once, also over a restart."""
         session = self._session
-        if session.stepped_n >= turn.answered.n:
+        n = turn.answered.n
+        if session.stepped_n >= n:
             return None
-        session.stepped_n = turn.answered.n
+        session.stepped_n = n
         state = session.state
         if turn.missing < len(turn.results):
             return None  # begun, and booked, in an earlier life
         if state.ledger.open or state.waits or state.approvals.calls:
             known = (*state.ledger.open, *state.waits, *state.approvals.calls)
-            if any(n == turn.answered.n for n, _ in known):
+            if any(at == n for at, _ in known):
                 return None
         return session.account.take(STEPS)
 
@@ -161,17 +169,24 @@ class Calling:
 
     async def _one(self, turn: Turn, index: int) -> None:
         """Bring one call to its result, and store it."""
-        approvals = self._session.state.approvals
-        self._doing = asked = asked_in(turn, index, approvals)
+        approvals, answered = self._session.state.approvals, turn.answered
+        call = answered.calls[index]
+        if approvals.calls:
+            call = approvals.effective((answered.n, index), call)
+        self._doing = asked = Asked(answered.n, index, call, answered.ledger)
         prepared = self._preparing.prepare(asked)
         if isinstance(prepared, Requested):
             self._requests.append(prepared)
             return
         changed = approvals.calls.get(asked.id) if approvals.calls else None
-        ended = prepared if isinstance(prepared, Ended) else await self._executing.execute(prepared)
-        if not isinstance(ended, Ended):
-            self._waits(asked.id)
-            return
+        if isinstance(prepared, Ended):
+            ended = prepared
+        else:
+            came = await self._executing.execute(prepared)
+            if isinstance(came, Waiting):
+                self._waits(asked.id)
+                return
+            ended = came
         if changed is not None and not self._session.installed.is_guard:
             ended = _with_changes(ended, changed)
         await self._append(turn, index, ended).wait()
@@ -210,8 +225,10 @@ class Calling:
         """Store a result: the tool message, the ledger's result and the checkpoint in one."""
         session = self._session
         n = turn.answered.n
-        session.began.pop((n, index), None)
-        session.intended.pop((n, index), None)
+        call = n, index
+        session.began.pop(call, None)
+        if session.intended:
+            session.intended.pop(call, None)
         result = Resulted(
             n,
             index,
@@ -235,7 +252,7 @@ class Calling:
             trouble=None if ended.trouble is None else trouble_to_data(ended.trouble),
             held_s=ended.held_s,
         )
-        self._tell((n, index), turn.answered.calls[index].name, ended)
+        self._tell(call, turn.answered.calls[index].name, ended)
         facts = session.facts_after([result]) if session.facts.requests else None
         return session.journal.append(result, blobs=ended.blobs, facts=facts)
 

@@ -1,6 +1,6 @@
 """A body runs: the intent before it, its attempts, and how it ended."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable
 from functools import cached_property, partial
 
 import msgspec
@@ -13,6 +13,7 @@ from ..supervisor.failure import Failure
 from ..supervisor.policy import Policy
 from .attempt_ends import TIMED_OUT, AttemptEnds
 from .attempting import Attempt, Attempting, Tries
+from .budget import Refusal
 from .ends import (
     Ended,
     Prepared,
@@ -22,7 +23,7 @@ from .ends import (
     may_have_taken_effect,
     spent,
 )
-from .events import RetryScheduled
+from .events import CallStarted, RetryScheduled
 from .gate import NO_TICKET, Entered, Held, enter_later, enter_now, held_since
 from .handover.dossier import Trouble
 from .handover.wording import cleaned, retried
@@ -36,8 +37,6 @@ from .tooling.context import running
 from .tooling.threads import LateOutcome
 from .upstreams import Full
 from .work import CutOff, Superseded, Work, pause
-
-_Attempt = Callable[[Prepared, Tries, Attempt, Entered], Awaitable[Ended | Failure]]
 
 
 class Waiting(Struct, frozen=True):
@@ -92,10 +91,11 @@ class Executing:
                     break
                 ticket, began_at = entered, clock.now()
             now = Attempt(self._session, call, tries.attempt, began_at)
-            with ticket:
-                result: Ended | Failure | None = self._refused(call, tries)
-                if result is None:
-                    result = await self._attempt_of(call)(call, tries, now, ticket)
+            if upstream is None:
+                result = await self._attempted(call, tries, now, ticket)
+            else:
+                with ticket:
+                    result = await self._attempted(call, tries, now, ticket)
             if isinstance(result, Ended):
                 ended = result
                 break
@@ -103,14 +103,22 @@ class Executing:
             ended = await self._retry_or_end(call, result, tries, now)
             tries.attempt += 1
             began_at = clock.now()
-        return tries.seen(ended) if isinstance(ended, Ended) else ended
+        if (tries.looks or tries.held_s) and isinstance(ended, Ended):
+            return tries.seen(ended)
+        return ended
 
-    def _attempt_of(self, call: Prepared) -> _Attempt:
-        """Return how an attempt of this call is made."""
+    def _attempted(
+        self, call: Prepared, tries: Tries, now: Attempt, ticket: Entered
+    ) -> Awaitable[Ended | Failure]:
+        """Book an attempt and begin it; await it at once."""
+        again = tries.attempt != call.attempt or call.elapsed_s > 0
+        refusal = self._attempting.book(again=again)
+        if refusal is not None:
+            return self._refused(refusal, call, tries)
         marks = call.tool.marks
         if marks.staged or (marks.workspace and is_looked_at(self._session, call.tool)):
-            return self._watched
-        return self._run
+            return self._watched(call, tries, now, ticket)
+        return self._run(call, tries, now, ticket)
 
     async def settle(self, call: Prepared, staged: StagedCall, why: str) -> Ended:
         """Take a staged call to its end whose session ends; see `Staging.settle`."""
@@ -170,11 +178,8 @@ class Executing:
         attempts = tries.attempt - 1 or 1
         return self._ends.failed(call, failure, directive, tries, attempts, ran=ran)
 
-    def _refused(self, call: Prepared, tries: Tries) -> Ended | None:
-        """Book an attempt; the end of the call where the budget does not reach for it."""
-        refusal = self._attempting.book(again=tries.attempt != call.attempt or call.elapsed_s > 0)
-        if refusal is None:
-            return None
+    async def _refused(self, refusal: Refusal, call: Prepared, tries: Tries) -> Ended:
+        """End a call for whose next attempt the budget does not reach."""
         shown = self._session.services.mask(call.text)
         doubt = self._ends.doubt(call, tries) if tries.doubtful else None
         return spent(refusal, call.step, shown, call.digest, doubt=doubt)
@@ -209,14 +214,24 @@ class Executing:
         if not session.owned:
             await session.ensure_owned()
             now.began_at = clock.now()
-        self._attempting.tell_start(call, tries)
+        session.emit(
+            CallStarted(
+                session_id=session.id,
+                at_ms=session.now_ms(),
+                n=call.n,
+                index=call.index,
+                tool=tool.name,
+                attempt=tries.attempt,
+            )
+        )
         session.active.enter(now.began_at)
         limit_s = tool.marks.timeout_s
-        now.deadline = self._attempting.deadline(now.began_at, limit_s)
+        if limit_s is not None or session.account.is_capped:
+            now.deadline = self._attempting.deadline(now.began_at, limit_s)
         token = running.set(now)
         try:
             value = await self._work.run(now.begin, what=f"tool {tool.name}", limit_s=limit_s)
-            failed = declared(tool, value)
+            failed = None if type(value) is str else declared(tool, value)
             # What cannot be rendered or judged is a fault of the tool, and no reason to run it again.
             elapsed_s = clock.now() - now.began_at
             ended = failed or self._ends.succeeded(call, value, tries.attempt, elapsed_s)

@@ -42,7 +42,7 @@ class Preparing:
     def prepare(self, asked: Asked) -> Prepared | Ended | Requested:
         """Return the call ready to run, its result where it must not, or what a person is asked."""
         state = self._session.state
-        if asked.ledgered and not state.ledger.open and not state.waits:
+        if asked.ledgered and not (state.ledger.open or state.waits):
             return self._fresh(asked)
         intent = state.ledger.open.get(asked.id)
         if intent is not None and intent.late is not None:
@@ -144,15 +144,18 @@ class Preparing:
             arguments = tool.check(call.arguments)
         except InvalidArgument as error:
             return self._refused(asked, error)
-        state = session.state
-        named = self._named(tool, call)
+        state, marks = session.state, tool.marks
+        named = ""
+        if marks.effect == "write" or state.rejected or state.ledger.open:
+            named = self._named(tool, call)
         stopped: Ended | Requested | None = None
         if named or state.closed:
             stopped = self._closed(asked, tool, arguments, named)
-        stopped = stopped or gate(session, asked, tool)
+        if stopped is None:
+            stopped = gate(session, asked, tool)
         if stopped is not None:
             return stopped
-        keyed = tool.marks.accepts_key
+        keyed = marks.accepts_key
         return Prepared(
             n=asked.n,
             index=asked.index,

@@ -52,12 +52,13 @@ def is_plain(arguments: str, keys: int) -> bool:
     Few characters: no number is too long. No escapes, ASCII only: no half characters. A quick look
     that says no too often, never yes too often.
     """
+    length = len(arguments)
     return (
-        len(arguments) <= DIGITS_MAX
+        length <= DIGITS_MAX
         and arguments.count(":") == keys
         and "\\" not in arguments
         and arguments.isascii()
-        and arguments.count("{") + arguments.count("[") <= DEPTH_MAX
+        and (length <= DEPTH_MAX or arguments.count("{") + arguments.count("[") <= DEPTH_MAX)
     )
 
 

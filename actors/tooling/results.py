@@ -68,7 +68,7 @@ def render_result(
     if type(value) is str:
         # What most tools return: short, and nothing in it to be replaced.
         text = value if mask is None else mask(value)
-        if len(text) * 4 <= limits.content_bytes_max and not is_hostile(text):
+        if is_short(text, limits):
             return Rendered(text)
         raw = value
     elif isinstance(value, str):
@@ -87,6 +87,11 @@ def render_result(
     return _bounded(raw, limits, value_type)
 
 
+def is_short(text: str, limits: ResultLimits = DEFAULT_LIMITS) -> bool:
+    """Tell whether a text is shown as it is: certainly within its bound, and nothing to replace."""
+    return len(text) * 4 <= limits.content_bytes_max and not is_hostile(text)
+
+
 def _masked(raw: str | bytes, mask: Callable[[str], str]) -> str | bytes:
     text = raw if isinstance(raw, str) else decode(raw)[0]
     masked = mask(text)
@@ -101,7 +106,7 @@ def type_name(value: object) -> str:
 
 
 def _bounded(raw: str | bytes, limits: ResultLimits, value_type: str | None) -> Rendered:
-    if isinstance(raw, str) and len(raw) * 4 <= limits.content_bytes_max and not is_hostile(raw):
+    if isinstance(raw, str) and is_short(raw, limits):
         return Rendered(raw, None, value_type)
     text, decoding = (raw, ()) if isinstance(raw, str) else decode(raw)
     if size(text) <= limits.content_bytes_max:

@@ -83,6 +83,7 @@ class Parameters:
         self._required = tuple(
             key for key, one in parameters.items() if one.default is inspect.Parameter.empty
         )
+        self._has_optional = len(self._required) < len(types)
         self._fields = {key: _field_decoder(name, key, of) for key, of in types.items()}
         self._struct = msgspec.defstruct(
             "Arguments",
@@ -106,11 +107,9 @@ class Parameters:
         except (msgspec.DecodeError, UnicodeEncodeError, RecursionError) as error:
             parse_object(arguments)  # where the text itself is at fault, it says so better
             raise self._diagnose(arguments, error) from None
-        read: dict[str, object] = {}
-        for key in self._fields:
-            value = getattr(found, key)
-            if value is not UNSET:
-                read[key] = value
+        read: dict[str, object] = msgspec.structs.asdict(found)
+        if self._has_optional:
+            read = {key: value for key, value in read.items() if value is not UNSET}
         if not is_plain(arguments, len(read)):
             parse_object(arguments)  # what msgspec lets pass, such as a key sent twice
         return read

@@ -46,6 +46,8 @@ class Tool(Generic[P, R_co]):
     shows_no_risk: bool
     parameters: Mapping[str, Any]
     is_async: bool
+    begins_here: bool
+    """Its body is async and takes what the model sent, and no more."""
     compensation: Companion | None
     probe: Companion | None
     commit: Companion | None
@@ -80,6 +82,7 @@ class Tool(Generic[P, R_co]):
             shows_no_risk=shows_no_risk(marks.danger, marks.upstream, visible, defaults),
             parameters=read.schema,
             is_async=is_async(function),
+            begins_here=is_async(function) and not hidden,
             compensation=_compensation_of(name, marks, parameters),
             probe=_probe_of(name, marks, parameters),
             commit=_staging_of(name, marks, parameters, "commit"),
