@@ -126,7 +126,13 @@ class Machine(Restarts):
         while self.ending is None:
             while not self._events:
                 yield None
-            yield from self._handle(self._events.popleft())
+            event = self._events.popleft()
+            if isinstance(event, Exit):
+                again = self.on_exit(event.child, event.life)
+                if again is not None:
+                    yield from again
+            else:
+                yield from self._handle(event)
         self.accepting = False
         yield from self.stop_all()
         self._finish(self.ending)
@@ -153,10 +159,8 @@ class Machine(Restarts):
             case DynamicSpec(initial=initial, auto_shutdown=auto):
                 return check_childspecs(initial(), auto) if initial is not None else ()
 
-    def _handle(self, event: Event) -> Waiting[None]:
+    def _handle(self, event: Retry | Stop | Call) -> Waiting[None]:
         match event:
-            case Exit():
-                yield from self.on_exit(event.child, event.life)
             case Retry():
                 yield from self.on_retry(event)
             case Stop():

@@ -40,26 +40,28 @@ class Restarts(Family):
 
     # -- deaths and restarts --------------------------------------------------------------------
 
-    def on_exit(self, child: Child, life: Life) -> Waiting[None]:
+    def on_exit(self, child: Child, life: Life) -> Waiting[None] | None:
+        """Handle a death; return what is left to wait for, in the rare case of a restart."""
         if child.life is not life or self.kids.get(child.id) is not child:
-            return  # used up by a sweep or a call that came before
+            return None  # used up by a sweep or a call that came before
         child.life = None
         reason = child.final = life.reason or NORMAL
         if life.asked is SHUTDOWN:  # told to leave by stop_child_soon
             self.check_end(child, life)
             self._leave(child, reason)
-            return
+            return None
         if not life.ready:  # begun by start_child_soon, for which nobody waits
             self._end_before_ready(child, life, reason)
-            return
+            return None
         rule = after_exit(child.spec.restart, reason)
         if not rule.restart:
             self._end_for_good(child, reason, over_limit=False)
-            return
-        if self._may_restart(child, reason, after_exit=True, rule=rule):
-            lived_s = self.services.now() - life.since
-            child.attempts = attempt_in_row(child.attempts, lived_s, rule)
-            yield from self._restart_in(backoff_s(rule, child.attempts), child, reason)
+            return None
+        if not self._may_restart(child, reason, after_exit=True, rule=rule):
+            return None
+        lived_s = self.services.now() - life.since
+        child.attempts = attempt_in_row(child.attempts, lived_s, rule)
+        return self._restart_in(backoff_s(rule, child.attempts), child, reason)
 
     def on_retry(self, retry: Retry) -> Waiting[None]:
         child = retry.child
