@@ -1,5 +1,7 @@
 """Rows: the union of all entries, and its bytes."""
 
+from collections.abc import Callable
+
 import msgspec
 
 from .calls import Allowed, Intended, Late, Probed, Resulted, Retried
@@ -46,6 +48,8 @@ JournalEntry = (
 
 _encoder = msgspec.msgpack.Encoder()
 
+_FIXED = [bytes((0x90 | count,)) for count in range(16)]
+
 _decoder = msgspec.msgpack.Decoder(list[JournalEntry])
 
 
@@ -60,21 +64,21 @@ def encode_row(entries: list[JournalEntry]) -> bytes:
     return _encoder.encode(entries)
 
 
-def encode_entry(entry: JournalEntry) -> bytes:
-    """Encode one entry by itself, for `join_row`; raises as `encode_row` does."""
-    return _encoder.encode(entry)
+encode_entry: Callable[[JournalEntry], bytes] = _encoder.encode
+"""Encodes one entry by itself, for `join_row`; raises as `encode_row` does."""
 
 
 def join_row(encoded: list[bytes]) -> bytes:
     """Return the row of these entries: what `encode_row` makes of them all at once."""
     count = len(encoded)
+    # MessagePack: fixarray, array 16, array 32. Nearly all rows are of the first kind.
     if count < 16:
-        head = bytes((0x90 | count,))  # MessagePack: fixarray, array 16, array 32
-    elif count < 65536:
+        return b"".join((_FIXED[count], *encoded))
+    if count < 65536:
         head = b"\xdc" + count.to_bytes(2, "big")
     else:
         head = b"\xdd" + count.to_bytes(4, "big")
-    return head + b"".join(encoded)
+    return b"".join((head, *encoded))
 
 
 def decode_row(body: bytes) -> list[JournalEntry]:
