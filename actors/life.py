@@ -188,6 +188,8 @@ class Life:
     async def _turn(self, step: Step) -> Outcome | WaitUntil | AwaitDecision | Trouble | None:
         """Take one of the steps that turn the course of a session."""
         match step:
+            case Finish():  # the one that most sessions come to
+                return await self._finish(step)
             case AskModel():
                 return self._calls_over()  # a scope's: there is no model
             case RunCall():
@@ -210,8 +212,6 @@ class Life:
                 return Stopped("denied")
             case FallBack():
                 return await self._fall_back(step)
-            case Finish():
-                return await self._finish(step)
             case Rest():
                 # Taken over by somebody who died before he said anything: as it was.
                 return self._as_it_was()

@@ -137,6 +137,9 @@ class Sessions:
     def _opening(
         self, agent: str, budget: Budget, facts: Facts, on_failure: OnFailure, *, snapshots: bool
     ) -> Opened:
+        if facts.parent is not None:
+            on_failure = self._on_failure(facts.parent, on_failure)
+            snapshots = self._kept(facts.parent, snapshots)
         return Opened(
             agent,
             facts.created_at_ms,
@@ -145,8 +148,8 @@ class Sessions:
             facts.parent,
             facts.group,
             facts.tenant,
-            self._on_failure(facts.parent, on_failure),
-            self._services.workspaces.on and self._kept(facts.parent, snapshots),
+            on_failure,
+            self._services.workspaces.on and snapshots,
         )
 
     async def _create(
@@ -173,15 +176,15 @@ class Sessions:
         state = fold(session_id, entries)
         return Session(services, installed, state, account, facts, epoch=done.epoch, seq=done.seq)
 
-    def _on_failure(self, parent: str | None, given: OnFailure) -> OnFailure:
+    def _on_failure(self, parent: str, given: OnFailure) -> OnFailure:
         """A sub-session is a part of its parent's task: what freezes that freezes this."""
-        above = self.active.get(parent or "")
+        above = self.active.get(parent)
         opened = above.state.opened if above is not None else None
         return opened.on_failure if opened is not None and given == "undo" else given
 
-    def _kept(self, parent: str | None, given: bool) -> bool:
+    def _kept(self, parent: str, given: bool) -> bool:
         """A sub-session works where its parent does, and is kept where that is."""
-        above = self.active.get(parent or "")
+        above = self.active.get(parent)
         opened = above.state.opened if above is not None else None
         return given or (opened is not None and opened.snapshots)
 
