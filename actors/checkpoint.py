@@ -35,8 +35,9 @@ from ..supervisor.loops import Loop, OneShot, current_loop
 BATCH_MAX = 1024
 """Writes in one transaction at most: bounds what a failing one can touch."""
 
-PORTION_MIN = 32
-"""Rows acknowledged apart from others at least: below that, commits cost more than waiting for them."""
+PORTION_MIN = 128
+"""Rows acknowledged apart from others at least. Of fewer, the writer waits for the interpreter lock for as
+long as the others take their steps, and the commits more cost more than is won."""
 
 MAILBOX_MAX = 200_000
 """Each active session has at most one write under way, so this is a number of sessions."""
