@@ -1,9 +1,8 @@
 """The checkpoint actor: the only writer of the store, with natural group commit.
 
 It takes everything that is waiting, commits it in one transaction, and acknowledges after COMMIT.
-Sessions and disk work at the same time: while the rows of some sessions are committed, the others,
-acknowledged before, take their next steps. A passing fault of the store is waited out here, so that
-it never repeats a tool: the write is tried again alone, the step that led to it is not.
+A passing fault of the store is waited out here, so that it never repeats a tool: the write is
+tried again alone, the step that led to it is not.
 """
 
 from collections.abc import Callable
@@ -34,10 +33,6 @@ from ..supervisor.loops import Loop, OneShot, current_loop
 
 BATCH_MAX = 1024
 """Writes in one transaction at most: bounds what a failing one can touch."""
-
-PORTION_MIN = 128
-"""Rows acknowledged apart from others at least. Of fewer, the writer waits for the interpreter lock for as
-long as the others take their steps, and the commits more cost more than is won."""
 
 MAILBOX_MAX = 200_000
 """Each active session has at most one write under way, so this is a number of sessions."""
@@ -86,9 +81,6 @@ class CheckpointActor:
         self.ref: Ref[Commit] | None = None
         self.commits = 0
         self._loop: Loop | None = None
-        self._more = False  # something was asked for since the last look
-        self._left = False  # something was taken and is to be committed next
-        self._stored: list[tuple[Commit, Written]] = []  # and not acknowledged yet
 
     def future(self) -> OneShot:
         """Return a future of the loop that this actor serves."""
@@ -99,19 +91,13 @@ class CheckpointActor:
     async def run(self, ctx: Context[Commit]) -> None:
         """Serve until the runtime stops; what waits at the end is still committed."""
         self.ref = ctx.ref
-        self._loop = self._loop or current_loop()
         ctx.ready()
-        try:
-            while True:
-                # Named nowhere while the next is waited for: a row leads to all of its session.
-                await self._serve_all(await ctx.take())
-        finally:
-            self._tell()
+        while True:
+            # Named nowhere while the next is waited for: a row leads to all of its session.
+            await self._serve_all(await ctx.take())
 
     async def _serve_all(self, waiting: list[Commit]) -> None:
-        self._more = False
         for start in range(0, len(waiting), BATCH_MAX):
-            self._left = start + BATCH_MAX < len(waiting)
             await self._serve(waiting[start : start + BATCH_MAX])
             COLLECTOR.look()  # work was done: a second is long for what its tools may leave
 
@@ -121,7 +107,6 @@ class CheckpointActor:
             if self.ref is None:
                 raise ActorGone("checkpoint", "the checkpoint actor has not started")
             self.ref.tell(commit)
-            self._more = True
         except (ActorGone, MailboxFull) as error:
             commit.done(StoreFailed(f"the checkpoint actor takes no writes now: {error}"))
 
@@ -134,7 +119,6 @@ class CheckpointActor:
         if self.ref is None:
             raise StoreFailed("the checkpoint actor has not started")
         try:
-            self._more = True
             written = await self.ref.ask(partial(_commit_for, write))
         except (ActorGone, MailboxFull) as error:
             raise StoreFailed(f"the checkpoint actor did not answer: {error}") from error
@@ -144,30 +128,7 @@ class CheckpointActor:
 
     async def _serve(self, batch: list[Commit]) -> None:
         written = await self._commit([commit.write for commit in batch])
-        self._acknowledge(list(zip(batch, written, strict=True)))
-
-    def _acknowledge(self, answers: list[tuple[Commit, Written]]) -> None:
-        """Tell what is stored, in such an order that the writer soon has something to do again.
-
-        Where more waits, that is taken first, and these sessions go on while it is committed. Where nothing
-        does, half of them are told at once: their rows are committed while the other half goes on.
-        """
-        count = len(answers)
-        if count >= PORTION_MIN and (self._more or self._left):
-            now = 0
-        else:
-            now = count // 2 if count >= 2 * PORTION_MIN else count
-        self._stored += answers[:now]
-        self._tell()
-        if now < count:
-            assert self._loop is not None
-            self._stored += answers[now:]
-            self._loop.call_soon(self._tell)
-
-    def _tell(self) -> None:
-        """Acknowledge what is stored."""
-        answers, self._stored = self._stored, []
-        for commit, result in answers:
+        for commit, result in zip(batch, written, strict=True):
             try:
                 commit.done(result)
             except Exception as error:  # noqa: BLE001 - one session's fault must not cost the others their answer
