@@ -49,6 +49,10 @@ class TrioLoop:
     is_trio = True
     cancelled: type[BaseException] = trio.Cancelled
 
+    def closed(self) -> bool:
+        # trio runs every task to its end before it ends itself.
+        return False
+
     def __init__(self) -> None:
         self._token = trio.lowlevel.current_trio_token()
         self.now: Callable[[], float] = trio.current_time

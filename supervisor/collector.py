@@ -103,6 +103,10 @@ def due(held: int, now: float, left: Left, *, new: int, looked: bool) -> int | N
     return NEW if grown or (new >= NEW_MIN and now >= left.new_due_at) else None
 
 
+def _never() -> bool:
+    return False
+
+
 class ReadsMemory(Protocol):
     """What `Memory` is to a collector."""
 
@@ -147,19 +151,29 @@ class Collector:
         self._now = now
         # What a collection finalizes may leave in the middle of it: the tasks of a loop that was given up.
         self._lock = RLock()
-        self._users = 0
+        self._users = dict[object, Callable[[], bool]]()
         self._found: tuple[int, int, int] | None = None
         self._memory: ReadsMemory | None = None
         self._left = Left(0, 0.0, 0, 0.0)
         self._looks = 0
         self._look_at = float("inf")
 
-    def enter(self) -> None:
-        """Look after it, until whoever entered last has left."""
+    def enter(self, gone: Callable[[], bool] = _never) -> object:
+        """Look after it, until whoever entered last has left.
+
+        Args:
+            gone: tells whether who enters is no more, and can therefore never leave.
+
+        Returns:
+            What to leave with.
+        """
         with self._lock:
-            self._users += 1
-            if self._users == 1 and gc.isenabled() and gc.get_threshold() in THRESHOLDS_FOUND:
+            self._forget_gone()
+            user = object()
+            self._users[user] = gone
+            if len(self._users) == 1 and gc.isenabled() and gc.get_threshold() in THRESHOLDS_FOUND:
                 self._tune()
+            return user
 
     def _tune(self) -> None:
         with suppress(OSError):
@@ -169,23 +183,38 @@ class Collector:
             gc.set_threshold(*LESS_OFTEN)
             return
         gc.set_threshold(*NEW_ONLY)
+        gc.callbacks.append(self._collected)
         held, now = self._memory.read(), self._now()
         self._left = Left(held, now + NEW_EVERY_S, held, now + ALL_EVERY_S)
         self._looks = _looks_at_new()
         self._look_at = now
 
-    def leave(self) -> None:
+    def leave(self, user: object) -> None:
         """Put back what was found, unless somebody is left or the program has set something else."""
         with self._lock:
-            self._users -= 1
-            if self._users:
-                return
-            if self._found is not None and gc.get_threshold() in (NEW_ONLY, LESS_OFTEN):
-                gc.set_threshold(*self._found)
-            if self._memory is not None:
-                self._memory.close()
-            self._found, self._memory = None, None
-            self._look_at = float("inf")
+            if self._users.pop(user, None) is not None and not self._users:
+                self._put_back()
+
+    def _put_back(self) -> None:
+        if self._found is not None and gc.get_threshold() in (NEW_ONLY, LESS_OFTEN):
+            gc.set_threshold(*self._found)
+        if self._memory is not None:
+            gc.callbacks.remove(self._collected)
+            self._memory.close()
+        self._found, self._memory = None, None
+        self._look_at = float("inf")
+
+    def _collected(self, phase: str, info: object) -> None:
+        """After a collection: nobody else would see that who asked for this is no more."""
+        if phase == "stop" and self._lock.acquire(blocking=False):
+            try:
+                self._forget_gone()
+            finally:
+                self._lock.release()
+
+    def _forget_gone(self) -> None:
+        for user in [user for user, gone in self._users.items() if gone()]:
+            self.leave(user)
 
     def look(self) -> None:
         """Collect what is due. Cheap: it may be called whenever something has been done."""

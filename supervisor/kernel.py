@@ -184,8 +184,9 @@ class Kernel:
     async def _serve(self, opened: OneShot) -> None:
         services = self._services
         services.crew = make_crew(is_trio=services.loop.is_trio)
+        user: object = None
         if self._tunes_collector:
-            COLLECTOR.enter()
+            user = COLLECTOR.enter(services.loop.closed)
             self._look_after_collector()
         try:
             with CancelScope(shield=True):
@@ -202,7 +203,7 @@ class Kernel:
             # cancelled before its first step, when its wrapper could not yet tell. None of its
             # tasks runs any more.
             if self._tunes_collector:
-                COLLECTOR.leave()
+                COLLECTOR.leave(user)
             self._served = True
             services.live.clear()
             self._abort()

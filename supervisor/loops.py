@@ -32,6 +32,10 @@ class Loop(Protocol):
     cancelled: type[BaseException]
 
     def now(self) -> float: ...
+    def closed(self) -> bool:
+        """Whether the loop is no more, so that none of its tasks will take another step."""
+        ...
+
     def future(self) -> OneShot: ...
     def context(self) -> Context:
         """Return a copy of the caller's context variables, fit for callbacks and tasks."""
@@ -59,6 +63,7 @@ class _AsyncioLoop:
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
         self.now = _clock_of(self._loop)
+        self.closed = self._loop.is_closed
         self.future: Callable[[], OneShot] = self._loop.create_future
         self._context = self.context()
 

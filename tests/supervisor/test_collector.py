@@ -1,5 +1,6 @@
 """The garbage collector of the process, looked after: what is touched, put back, and bounded."""
 
+import asyncio
 import gc
 import json
 import subprocess
@@ -49,6 +50,7 @@ def interpreter() -> Generator[None]:
     """The collector as an interpreter starts with it; afterwards, as it was."""
     before, enabled = gc.get_threshold(), gc.isenabled()
     gc.enable()
+    gc.collect()  # kernels of loops that other tests have given up
     gc.set_threshold(*FOUND)
     yield
     gc.set_threshold(*before)
@@ -121,6 +123,25 @@ def test_a_loop_of_another_thread_counts_too() -> None:
     leave.set()
     thread.join()
     assert gc.get_threshold() == FOUND
+
+
+def test_a_loop_that_is_closed_in_the_middle_counts_no_more() -> None:
+    """Its tasks are kept, so that nothing of it is freed and nobody ever leaves."""
+    loop = asyncio.new_event_loop()
+
+    async def stay() -> None:
+        async with kernel():
+            loop.stop()
+            await anyio.sleep_forever()
+
+    kept = loop.create_task(stay())
+    loop.run_forever()
+    assert gc.get_threshold() == NEW_ONLY
+    kept._log_destroy_pending = False  # type: ignore[attr-defined]
+    loop.close()
+    gc.collect(NEW)
+    assert gc.get_threshold() == FOUND
+    assert not kept.done()
 
 
 async def test_what_the_program_has_set_is_left_alone() -> None:
@@ -203,11 +224,11 @@ class Bench:
 @pytest.fixture
 def bench() -> Generator[Bench]:
     found = Bench()
-    found.collector.enter()
+    user = found.collector.enter()
     gc.callbacks.append(found.watch)
     yield found
     gc.callbacks.remove(found.watch)
-    found.collector.leave()
+    found.collector.leave(user)
 
 
 def test_passes_over_everything_take_a_bounded_share_of_the_time(bench: Bench) -> None:
@@ -238,13 +259,13 @@ def test_growth_is_met_at_most_every_few_milliseconds(bench: Bench) -> None:
 def test_what_is_collected_may_leave_it() -> None:
     """As the tasks of a loop do that was given up; the lock is held by the same thread then."""
     found = Bench()
-    found.collector.enter()
+    user = found.collector.enter()
     left: list[int] = []
 
     def leave(phase: str, info: dict[str, int]) -> None:
         if phase == "stop" and not left:
             left.append(info["generation"])
-            found.collector.leave()
+            found.collector.leave(user)
 
     found.held += STEP_BYTES + 1
     found.time += LOOK_EVERY_S
@@ -326,10 +347,10 @@ def test_where_memory_cannot_be_read_the_interpreter_keeps_its_rule() -> None:
         raise FileNotFoundError
 
     collector = Collector(no_memory)
-    collector.enter()
+    user = collector.enter()
     assert gc.get_threshold() == LESS_OFTEN
     collector.look()
-    collector.leave()
+    collector.leave(user)
     assert gc.get_threshold() == FOUND
 
 
