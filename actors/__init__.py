@@ -4,13 +4,15 @@ Decides: what a session does next, what a call may do, how a session ends.
 Owns: the active sessions, the account book, the checkpoint actor, events.
 Never: talks to a provider itself, or writes to a store other than through the checkpoint actor.
 
-Files, each using only those before it (no cycles between files; a test holds that): text, secrets,
-scrub · model · tooling · budget, accounts, metering, fairness · conversation, ledger, effects, state ·
-outcome · events, bus, upstream, upstreams, alerts, workspaces · checkpoint, teller, journal, ownership,
-steady · agent, work, active_time, services · session · ends, resolving, parking, gate, preparing,
-probing, attempting, executing, asking, calling, planning · inspection · life · retention · admission,
-places, pool, heads, beginning, taking_over, sessions, decisions, inbox, late, keeper · naming, portable,
-handle · health, alert_log, installing, starting, foundation, core, runtime.
+Files, each using only those before it (no cycles between files; a test holds that): nothing, once,
+latch, text, secrets, scrub · model, replies · tooling · budget, accounts, metering, fairness ·
+conversation, ledger, effects · state_parts, state_fields, fold_turns, fold_steps, fold_rollback, state,
+steps · outcome · events, bus, upstream, upstreams, alerts, workspaces · checkpoint, teller, journal,
+ownership, steady · agent, work, active_time, services · session · ends, resolving, parking, gate,
+closing, preparing, probing, attempting, attempt_ends, executing, asking, calling, planning ·
+inspection · life · retention · admission, places, pool, heads, beginning, taking_over, opening,
+sessions, decisions, inbox, late, keeper · naming, portable, handle · health, alert_log, installing,
+warming, starting, foundation, core, runtime.
 
 Packages of one concern each, used along the way: tooling, pruning, approvals, staging, audit, undo,
 rollback, handover, guarding; simulating, above all of them.

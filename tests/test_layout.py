@@ -2,6 +2,7 @@
 
 import ast
 import os
+import re
 import sys
 import tomllib
 from pathlib import Path
@@ -91,6 +92,18 @@ def test_no_import_cycle_between_files() -> None:
 
     for path in edges:
         visit(path, ())
+
+
+def test_the_list_of_files_in_actors_names_all_in_their_order() -> None:
+    """As its docstring says: each uses only those before it."""
+    room = ROOT / "actors"
+    text = ast.get_docstring(ast.parse((room / "__init__.py").read_text())) or ""
+    listed = re.split(r"a test\s+holds\s+that\):", text)[1].split("\n\n")[0]
+    names = [name for name in re.findall(r"\w+", listed) if not (room / name).is_dir()]
+    assert sorted(names) == sorted({path.stem for path in room.glob("*.py")} - {"__init__"})
+    for at, name in enumerate(names):
+        uses = {path.stem for path in imports_of(room / f"{name}.py") if path.parent == room}
+        assert uses <= {"__init__", *names[:at]}, f"{name} uses {uses - set(names[:at])}"
 
 
 def imports_of(path: Path) -> set[Path]:
