@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from ..supervisor.breaker import Wait, verdict_of
 from ..supervisor.decide import Conclude, Directive, HandOver, History, Retry, decide
-from ..supervisor.errors import ErrorClass
+from ..supervisor.errors import ErrorClass, InvalidArgument
 from ..supervisor.failure import Failure
 from ..supervisor.policy import Policy
 from .attempt_ends import TIMED_OUT, AttemptEnds
@@ -90,7 +90,9 @@ class Executing:
                     ended = entered
                     break
                 ticket, began_at = entered, clock.now()
-            now = Attempt(self._session, call, tries.attempt, began_at)
+            # What a body does to its arguments is its own affair; of a staged call they are checked later.
+            given = _as_asked(call) if call.tool.marks.staged else call
+            now = Attempt(self._session, given, tries.attempt, began_at)
             if upstream is None:
                 result = await self._attempted(call, tries, now, ticket)
             else:
@@ -100,6 +102,7 @@ class Executing:
                 ended = result
                 break
             tries.failure = result
+            call = _as_asked(call)
             ended = await self._retry_or_end(call, result, tries, now)
             tries.attempt += 1
             began_at = clock.now()
@@ -389,3 +392,11 @@ class Executing:
             )
         else:
             session.journal.ride(entry)
+
+
+def _as_asked(call: Prepared) -> Prepared:
+    """Return a call with its arguments as they were asked for: a body may have changed those it got."""
+    try:
+        return msgspec.structs.replace(call, arguments=call.tool.check(call.text))
+    except InvalidArgument:
+        return call  # a type of the user's that takes them once only

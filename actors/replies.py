@@ -1,6 +1,7 @@
 """What a model client hands back, checked before anything of it is believed or stored. Pure."""
 
 import math
+from collections.abc import Iterable
 from typing import TypeGuard, get_args
 
 import msgspec
@@ -37,9 +38,11 @@ def checked(reply: object, model: str) -> ModelReply:
         kind = type(reply).__name__
         raise ToolBug(f"model {model} returned a {kind}; complete() must return a ModelReply")
     _check(isinstance(reply.text, str), model, "text", reply.text, "a str")  # pyright: ignore[reportUnnecessaryIsInstance]
-    _check(reply.finish in FINISHES, model, "finish", reply.finish, f"one of {sorted(FINISHES)}")
+    named = isinstance(reply.finish, str) and reply.finish in FINISHES  # pyright: ignore[reportUnnecessaryIsInstance]
+    _check(named, model, "finish", reply.finish, f"one of {sorted(FINISHES)}")
     _check(isinstance(reply.raw, bytes | None), model, "raw", reply.raw, "bytes or None")  # pyright: ignore[reportUnnecessaryIsInstance]
     _check_usage(reply.usage, model)
+    _check(isinstance(reply.calls, Iterable), model, "calls", reply.calls, "ToolCalls")  # pyright: ignore[reportUnnecessaryIsInstance]
     calls = tuple(_call(call, reply.finish, model) for call in reply.calls)
     _check(isinstance(reply.raw_format, str), model, "raw_format", reply.raw_format, "a str")  # pyright: ignore[reportUnnecessaryIsInstance]
     return msgspec.structs.replace(
@@ -48,7 +51,7 @@ def checked(reply: object, model: str) -> ModelReply:
         calls=calls,
         finish=exact(reply.finish),
         raw=None if reply.raw is None else bytes(reply.raw),
-        raw_format=exact(reply.raw_format),
+        raw_format=encodable(reply.raw_format),
     )
 
 
@@ -59,6 +62,8 @@ def _is_plain(reply: ModelReply) -> bool:
         and reply.finish in _WHOLE
         and (reply.raw is None or type(reply.raw) is bytes)
         and type(reply.usage) is Usage
+        and type(reply.calls) is tuple
+        and reply.raw_format.isprintable()
     ):
         return False
     usage = reply.usage
@@ -75,7 +80,7 @@ def _is_plain(reply: ModelReply) -> bool:
     # One look at all of it: what is hostile is so by itself, whatever stands beside it.
     text = reply.text
     for call in reply.calls:
-        if type(call) is not ToolCall:
+        if type(call) is not ToolCall or call.problem is not None:
             return False
         name, arguments, wire_id = call.name, call.arguments, call.id
         if not (type(name) is type(arguments) is type(wire_id) is str):
@@ -98,10 +103,13 @@ def _call(call: ToolCall, finish: Finish, model: str) -> ToolCall:
     for name in ("id", "name", "arguments"):
         value = getattr(call, name)
         _check(isinstance(value, str), model, f"a call's {name}", value, "a str")
+    problem = call.problem
+    _check(isinstance(problem, str | None), model, "a call's problem", problem, "a str or None")  # pyright: ignore[reportUnnecessaryIsInstance]
     kept = encodable_call(call)
-    if finish == "length" and kept.problem is None:
-        return ToolCall(kept.id, kept.name, kept.arguments, CUT_AT_LIMIT)
-    return kept
+    problem = None if kept.problem is None else encodable(kept.problem)
+    if finish == "length" and problem is None:
+        problem = CUT_AT_LIMIT
+    return ToolCall(kept.id, kept.name, kept.arguments, problem)
 
 
 def _check_usage(usage: object, model: str) -> None:
@@ -112,7 +120,11 @@ def _check_usage(usage: object, model: str) -> None:
         good = type(value) is int and 0 <= value <= TOKENS_MAX
         _check(good, model, f"usage.{name}", value, "a whole number, zero or more")
     cost = usage.cost_usd
-    good = type(cost) in (int, float) and math.isfinite(cost) and cost >= 0
+    good = (
+        0 <= cost <= TOKENS_MAX
+        if type(cost) is int
+        else type(cost) is float and 0.0 <= cost < _INFINITE
+    )
     _check(good, model, "usage.cost_usd", cost, "a number, zero or more")
 
 
