@@ -128,9 +128,8 @@ def scopes_of_task() -> ScopeStack | None:
 def close_leaked(scope: anyio.CancelScope) -> bool:
     """Close scopes that were opened inside of ``scope`` in this task and never closed.
 
-    On asyncio they would stay the task's innermost for good, and the task could not even end
-    without tearing down the group it runs in. Tells whether there were any. On trio the run itself
-    watches over this.
+    On asyncio they would stay the task's innermost for good, and its child would crash over them
+    when it ends. Tells whether there were any. On trio the run itself watches over this.
     """
     leaked = False
     while (innermost := _innermost_scope()) is not None and innermost is not scope:

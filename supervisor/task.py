@@ -156,7 +156,7 @@ class Task(Life):
     def _judge(self, error: BaseException) -> tuple[ExitReason, BaseException | None]:
         """Return how the life ended, and what must be raised on: on trio every cancellation.
 
-        On asyncio none is: let out, it would cancel the whole group, without a trace.
+        On asyncio none is: let out, it would end all children, without a trace.
         """
         loop = self._services.loop
         passes = _part(error, loop.cancelled) if loop.is_trio else None
