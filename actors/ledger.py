@@ -34,6 +34,8 @@ RECORD = "record"
 """Who answered, where an equal call had taken effect and the ledger knew how it ended."""
 AGAIN = "again"
 """Who answered, where a person had the call run again."""
+FOUND_OUT = (PERSON, PROBE)
+"""Who answers long after the call took effect: its place among the effects is where it was made."""
 BODY = ""
 """Who answered, where the body itself came back."""
 
@@ -186,6 +188,21 @@ class Ledger:
 
     def _took_effect(self, call: CallId, known: CallEntry, counter: int, by: str) -> None:
         arguments = known.arguments if known.edited else None
+        later = self._later_than(call) if by in FOUND_OUT else []
+        moved = {other: self.effects.pop(other) for other in later}
         self.effects[call] = Effect(
             known.tool, known.digest, known.key, known.attempts, counter, by, arguments
         )
+        self.effects.update(moved)
+
+    def _later_than(self, call: CallId) -> list[CallId]:
+        """Return the effects that came behind a call's own, of which nobody knew at the time.
+
+        Those of later calls, and of calls that a person had run again; the rest of the order stands.
+        """
+        calls = list(self.effects)
+        later = (at for at, each in enumerate(calls) if self._is_later(each, call))
+        return calls[next(later, len(calls)) :]
+
+    def _is_later(self, other: CallId, call: CallId) -> bool:
+        return other > call or self.effects[other].by == AGAIN

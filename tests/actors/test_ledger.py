@@ -143,6 +143,47 @@ def test_what_the_ledger_holds(case: Case) -> None:
         assert list(ledger.effects) == [(2, 0)], "one effect, whatever was asked later"
 
 
+def paid(n: int) -> list[JournalEntry]:
+    """A later payment, which succeeds at once."""
+    name, digest = f"at-{n}", f"d-{n}"
+    return [
+        Answered(n, "", (ToolCall(name, "pay", f'{{"x":{n}}}'),), ledger=True),
+        Intended(n, 0, "pay", digest, 1, name),
+        Resulted(n, 0, n, "paid", digest=digest),
+    ]
+
+
+AGAIN_2: list[JournalEntry] = [
+    Allowed(2, 0, "d", "k"),
+    Intended(2, 0, "pay", "d", 2, "k"),
+    Late(2, 0, "succeeded", "paid", "again"),
+]
+
+
+@pytest.mark.parametrize(
+    ("entries", "order"),
+    [
+        pytest.param([Late(2, 0, "succeeded", "", "person")], [2, 4, 6], id="a person found it"),
+        pytest.param([Late(2, 0, "succeeded", "", "probe")], [2, 4, 6], id="a probe found it"),
+        pytest.param([Late(2, 0, "succeeded", "")], [4, 6, 2], id="its body came to its end now"),
+        pytest.param(AGAIN_2, [4, 6, 2], id="it was run again, now"),
+    ],
+)
+def test_an_effect_found_out_later_stands_where_it_was_made(
+    entries: list[JournalEntry], order: list[int]
+) -> None:
+    """Effects are undone newest first, so what came behind it is undone before it."""
+    ledger = fold("s", [*BEGUN, DOUBT, *paid(4), *paid(6), *entries]).ledger
+    assert [n for n, _ in ledger.effects] == order
+
+
+def test_an_effect_found_out_later_came_before_what_was_run_again() -> None:
+    doubt = Resulted(4, 0, 4, "interrupted", "in_doubt", digest="d-4")
+    found = Late(4, 0, "succeeded", "", "person")
+    ledger = fold("s", [*BEGUN, DOUBT, *paid(4)[:2], doubt, *paid(6), *AGAIN_2, found]).ledger
+    assert [n for n, _ in ledger.effects] == [4, 6, 2]
+
+
 # ---------------------------------------------------------------- several attempts
 
 
