@@ -233,14 +233,32 @@ class Kernel:
         self._closing = True
         services = self._services
         machine = self._root.life
+        if isinstance(machine, Machine):
+            if kill:
+                machine.kill(Killed("the kernel did not start"))
+            elif machine.alive:
+                machine.stop(SHUTDOWN)
+        deadline = services.now() + self._close_s_max
+        cancelled: BaseException | None = None
+        while True:
+            try:
+                left = await self._stopped(deadline)
+                break
+            except services.loop.cancelled as error:
+                if services.loop.is_trio:
+                    raise
+                # asyncio cancels a task through every shield. Let out, the crew would run on alone.
+                cancelled = error
+        if cancelled is not None:
+            raise cancelled
+        return left
+
+    async def _stopped(self, deadline: float) -> tuple[str, ...]:
+        """Wait until the tree, which was told to stop, has done so; end it where it has not."""
+        services = self._services
+        machine = self._root.life
         left: tuple[str, ...] = ()
         with CancelScope(shield=True):
-            if isinstance(machine, Machine):
-                if kill:
-                    machine.kill(Killed("the kernel did not start"))
-                elif machine.alive:
-                    machine.stop(SHUTDOWN)
-            deadline = services.now() + self._close_s_max
             await self._until(self._all_ended, deadline)
             if machine is not None and machine.alive:
                 machine.kill(Killed("not stopped within close_s_max"))

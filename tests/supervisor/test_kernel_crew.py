@@ -26,6 +26,7 @@ from ukemi.supervisor import (
     Kernel,
     RestartType,
     ShutdownFault,
+    SupervisorSpec,
 )
 from ukemi.supervisor.crew import BareCrew, GroupCrew, entering_is_known, make_crew
 
@@ -360,3 +361,36 @@ async def test_which_crew_is_taken(anyio_backend: Any, monkeypatch: pytest.Monke
 
 async def asked(backend: Any) -> bool:
     return entering_is_known(backend) and isinstance(make_crew(is_trio=False), BareCrew)
+
+
+async def slow_to_stop(_: object) -> None:
+    try:
+        await anyio.sleep_forever()
+    finally:
+        with anyio.CancelScope(shield=True):
+            await anyio.sleep(0.01)
+
+
+@pytest.mark.parametrize("rounds", range(1, 6))
+def test_who_is_cancelled_on_the_way_out_leaves_nothing_behind(rounds: int) -> None:
+    async def program() -> None:
+        leaving = asyncio.Event()
+
+        async def inside() -> None:
+            spec = SupervisorSpec(id="root", children=(ChildSpec(id="a", start=slow_to_stop),))
+            async with Kernel(spec):
+                await asyncio.sleep(0)
+                leaving.set()
+
+        task = asyncio.create_task(inside())
+        async with asyncio.timeout(60):
+            await leaving.wait()
+        for _ in range(rounds):
+            task.cancel()
+            await asyncio.sleep(0)
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        await asyncio.sleep(0)
+        assert asyncio.all_tasks() == {asyncio.current_task()}
+
+    asyncio.run(program())
