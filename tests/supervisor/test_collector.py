@@ -23,6 +23,7 @@ from ukemi.supervisor import (
     Kernel,
     UsageError,
 )
+from ukemi.supervisor import kernel as kernels
 from ukemi.supervisor.collector import (
     ALL,
     ALL_EVERY_S,
@@ -46,11 +47,15 @@ MIB = 1024 * 1024
 
 
 @pytest.fixture(autouse=True)
-def interpreter() -> Generator[None]:
-    """The collector as an interpreter starts with it; afterwards, as it was."""
+def interpreter(monkeypatch: pytest.MonkeyPatch) -> Generator[None]:
+    """The collector as an interpreter starts with it; afterwards, as it was.
+
+    Nobody else looks after it: other tests of this process may have given up kernels in the middle.
+    """
+    gc.collect()  # else what they left would be let go in the middle of a test
     before, enabled = gc.get_threshold(), gc.isenabled()
+    monkeypatch.setattr(kernels, "COLLECTOR", Collector())
     gc.enable()
-    gc.collect()  # kernels of loops that other tests have given up
     gc.set_threshold(*FOUND)
     yield
     gc.set_threshold(*before)
