@@ -243,7 +243,7 @@ def _other_file(claim: Claim, ledger: Ledger, done: Sequence[Ran]) -> str | None
 
 
 _ID = lazy_pattern(
-    r"[\w.+-]+@[\w.-]*\w|(?<![\w@.-])(?=[\w-]*\d)(?=[\w-]*[A-Za-z])[A-Za-z0-9]+(?:-[A-Za-z0-9]+)*(?![\w@])"
+    r"(?<![\w.+-])[\w.+-]+@[\w.-]*\w|(?<![\w@.-])(?=[\w-]*\d)(?=[\w-]*[A-Za-z])[A-Za-z0-9]+(?:-[A-Za-z0-9]+)*(?![\w@])"
 )
 
 
@@ -314,12 +314,13 @@ _TOGETHER = lazy_pattern(r"\s*(?:,(?!\d{3}(?!\d))|，|、|and|&|和|与|及|, an
 def _values_together(text: str) -> list[list[str]]:
     """Numbers and identifiers side by side: "12 and 13", "a@x, b@x and c@x"."""
     groups: list[list[str]] = []
-    for item in (
-        r"[\w.+-]+@[\w.-]*\w",
-        r"(?<![\w.@])#?(?:[A-Za-z]+-|[A-Z]{1,4})?\d[\w-]*",
-        r"(?<![\w.@/])[A-Za-z]+(?:_[A-Za-z0-9]+)+",
+    for start, item in (
+        # Looked for where a word begins: from each place in a very long one, it would take its square.
+        (r"(?<![\w.+-])", r"[\w.+-]+@[\w.-]*\w"),
+        ("", r"(?<![\w.@])#?(?:[A-Za-z]+-|[A-Z]{1,4})?\d[\w-]*"),
+        ("", r"(?<![\w.@/])[A-Za-z]+(?:_[A-Za-z0-9]+)+"),
     ):
-        for hit in re.finditer(rf"(?:{item})(?:{_TOGETHER.pattern}(?:{item}))+", text):
+        for hit in re.finditer(rf"{start}(?:{item})(?:{_TOGETHER.pattern}(?:{item}))+", text):
             groups.append([each.lstrip("#") for each in re.findall(item, hit[0])])
     return groups
 

