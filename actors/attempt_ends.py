@@ -13,7 +13,6 @@ from .ends import Ended, Prepared, end_failed, in_doubt_still, interrupted, judg
 from .handover.wording import cleaned, clipped, not_started
 from .ledger import PROBE
 from .session import Session
-from .text import SHORT
 from .tooling.results import is_short, render_result
 from .work import TimedOut, contained
 
@@ -47,9 +46,7 @@ class AttemptEnds:
         mask, tool = self._session.services.mask, call.tool
         if type(value) is str:  # then no code of a user's runs to make text of it
             text = mask(value)
-            if tool.marks.success is None and (
-                (len(text) < SHORT and text.isprintable()) or is_short(text)
-            ):
+            if tool.marks.success is None and is_short(text):
                 return Ended(
                     content=text, attempts=attempts, elapsed_s=elapsed_s, digest=call.digest
                 )

@@ -6,7 +6,7 @@ Emitting is synchronous and cheap; a full subscriber is skipped, never waited fo
 import logging
 import sys
 from collections import deque
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator
 
 import anyio
 import msgspec
@@ -25,8 +25,6 @@ _HELD_MAX = 2 * RECENT_MAX
 
 _plain = logging.getLogger("ukemi")
 _enabled = _plain.isEnabledFor
-_known: Mapping[int, bool] = getattr(_plain, "_cache", {})
-"""What the logger has answered by level: it forgets that itself where its configuration changes."""
 _modules = sys.modules
 _LEVELS = {
     "debug": logging.DEBUG,
@@ -94,14 +92,10 @@ class Channel:
         if len(recent) >= _HELD_MAX:
             del recent[:RECENT_MAX]
         recent.append(event)
-        if self._subscribers:
-            for subscriber in self._subscribers:
-                subscriber.put(event)
-        # What `structured` asks first, and what the logger answers, here without a call: on the way
-        # of every event.
-        if "structlog" in _modules or (
-            _known.get(_LEVELS[event.level]) is not False and _enabled(_LEVELS[event.level])
-        ):
+        for subscriber in self._subscribers:
+            subscriber.put(event)
+        # What `structured` asks first, here without a call: on the way of every event.
+        if "structlog" in _modules or _enabled(_LEVELS[event.level]):
             log_event(event)
 
     def close(self) -> None:

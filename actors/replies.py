@@ -10,7 +10,7 @@ from ..stores.records import ToolCall, Usage
 from ..supervisor.errors import ToolBug
 from .handover.wording import encodable, encodable_call
 from .model import Finish, ModelReply
-from .text import SHORT, exact, is_hostile
+from .text import exact, is_hostile
 
 FINISHES = frozenset(get_args(Finish))
 _WHOLE = FINISHES - {"length"}
@@ -86,7 +86,7 @@ def _is_plain(reply: ModelReply) -> bool:
         if not (type(name) is type(arguments) is type(wire_id) is str):
             return False
         text = f"{text}{name}{wire_id}{arguments}"
-    return (len(text) < SHORT and text.isprintable()) or not is_hostile(text)
+    return not is_hostile(text)
 
 
 def is_usage(value: object) -> TypeGuard[Usage]:

@@ -15,15 +15,13 @@ from ..supervisor.patterns import lazy_pattern
 
 Unit = Literal["bytes", "chars"]
 
-SHORT = 100
-"""Up to this length a look at each character is the quickest; nothing hostile is printable."""
-
 # Sequences longer than this are not characters anybody wrote; looking for their start would cost.
 SEQUENCE_MAX = 256
 
 # Control characters but tab, line feed and carriage return; line separators; lone surrogates.
 _HOSTILE = lazy_pattern("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 _HOSTILE_ASCII = bytes([*range(9), 11, 12, *range(14, 32), 127])
+_SHORT = 100  # up to here a look at each character is the quickest; nothing hostile is printable
 _PAIR = lazy_pattern("[\ud800-\udbff][\udc00-\udfff]")
 _HANGUL_FOLLOWERS = {
     "L": ("L", "V", "LV", "LVT"),
@@ -91,7 +89,7 @@ def exact(text: str) -> str:
 
 def is_hostile(text: str) -> bool:
     """Tell whether `clean` would change this text; some nanoseconds a character at most."""
-    if len(text) < SHORT and text.isprintable():
+    if len(text) < _SHORT and text.isprintable():
         return False
     if text.isascii():
         # Deleting by table is ten times faster than a regular expression.
