@@ -2,9 +2,7 @@
 
 import builtins
 import json
-import tomllib
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 from typing import Any, cast
 
 import msgspec
@@ -37,20 +35,12 @@ async def show(out: Output, file: str | None, agent: str, tool: str) -> ExitStat
 
 
 async def check(out: Output, file: str) -> ExitStatus:
-    """Say whether a file is a policy; the status is 1 where it is not.
+    """Say that a file is a policy.
 
     Raises:
-        CannotRead: there is no such file, or it is no TOML: then nothing in it can be checked.
+        UsageError: it is none, as every command that takes one would say.
     """
-    _check_toml(file)
-    try:
-        policy = load_policy(file)
-    except UsageError as error:
-        if out.as_json:
-            out.data({"file": file, "ok": False, "error": str(error)})
-        else:
-            out.note(str(error), "red")
-        return NOT_DONE
+    policy = load_policy(file)
     overrides = sum(
         len(each) for each in (policy.agent, policy.tool, policy.upstream, policy.tenant)
     )
@@ -60,17 +50,6 @@ async def check(out: Output, file: str) -> ExitStatus:
         own = "agents, tools, upstreams and tenants with sections of their own"
         out.text(f"{file}: ok; {own}: {overrides}")
     return DONE
-
-
-def _check_toml(file: str) -> None:
-    try:
-        tomllib.loads(Path(file).read_text("utf-8"))
-    except FileNotFoundError as error:
-        raise CannotRead(f"there is no file {file!r}") from error
-    except OSError as error:
-        raise CannotRead(f"{file!r} cannot be read: {error.strerror}") from error
-    except ValueError as error:  # of UTF-8 and of TOML
-        raise CannotRead(f"{file} is no TOML: {error}") from error
 
 
 class ErrorGiven(Struct, frozen=True, kw_only=True):
