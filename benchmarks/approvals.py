@@ -21,6 +21,7 @@ import anyio
 from ukemi import Completed, Runtime
 
 from .cells import cell_main, disk, rss_bytes
+from .json_file import add_json_file
 from .suite.parked import clerk
 from .suite.run import CELL_S_MAX, run_cell
 
@@ -134,7 +135,7 @@ def main() -> None:
         return
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--sessions", type=int, default=100_000)
-    parser.add_argument("--json", type=Path, metavar="FILE")
+    add_json_file(parser, "write the figures to this file")
     parser.add_argument("--quick", action="store_true", help="2,000 sessions")
     given = parser.parse_args()
     sessions = 2_000 if given.quick else given.sessions

@@ -12,11 +12,11 @@ import argparse
 import json
 import sys
 from collections.abc import Callable, Iterable
-from pathlib import Path
 from statistics import median
 from typing import NamedTuple
 
 from .cells import machine, table
+from .json_file import add_json_file
 from .kernel_run import BARE, CELL_S_MAX, OPERATIONS, OURS, Figures, Found, contenders, run
 from .peers.environment import build
 
@@ -123,7 +123,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--uvloop", action="store_true", help="uvloop for all that have a loop")
-    parser.add_argument("--json", type=Path, help="where the figures of all rounds go")
+    add_json_file(parser, "where the figures of all rounds go")
     parser.add_argument("--only", default="", help="operations with this in their name")
     parser.add_argument("--no-peers", action="store_true", help="without pykka and xoscar")
     given = parser.parse_args()

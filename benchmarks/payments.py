@@ -20,6 +20,7 @@ from typing import NamedTuple
 import msgspec
 
 from .cells import machine, table
+from .json_file import add_json_file
 from .payments_bank import BEFORE, BEHIND, Bank, bank
 from .peers.environment import build
 
@@ -128,7 +129,7 @@ def shown(found: Sequence[Row]) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks payments", description=__doc__)
-    parser.add_argument("--json", type=Path, help="write the rows to this file")
+    add_json_file(parser, "write the rows to this file")
     parser.add_argument("--no-peers", action="store_true", help="without LangGraph and DBOS")
     parser.add_argument("--killed", choices=MOMENTS, help="at this moment alone")
     given = parser.parse_args()

@@ -17,6 +17,7 @@ from msgspec import Struct
 
 from ukemi import StoreError
 
+from ..json_file import add_json_file
 from .checks import Found, Steady, check_folder, check_steady
 from .child import Rest, Sample
 
@@ -159,7 +160,7 @@ def main() -> int:
     parser.add_argument("--minutes", type=float, default=30.0)
     parser.add_argument("--seconds", type=float, help="in place of minutes")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--json", type=Path, help="write the report to this file")
+    add_json_file(parser, "write the report to this file")
     parser.add_argument("--keep", action="store_true", help="keep the folder of stores and books")
     given = parser.parse_args()
     seconds = given.minutes * 60 if given.seconds is None else given.seconds

@@ -16,6 +16,7 @@ from pathlib import Path
 import msgspec
 
 from ..cells import machine
+from ..json_file import add_json_file
 from ..peers.environment import build
 from .figures import Results
 from .plan import LIMITS, OURS, OURS_MODULE, SCALES, WORKLOADS, Bodies, Entry, Scale, plan
@@ -90,34 +91,16 @@ def _given() -> argparse.Namespace:
     parser.add_argument(
         "--minutes", type=float, help="after so many, only what was not measured at all yet"
     )
-    parser.add_argument(
-        "--json",
-        type=Path,
-        help="where it goes, its folders made if need be; default: benchmarks/results/",
+    add_json_file(
+        parser,
+        "where it goes, its folders made if need be; default: benchmarks/results/",
+        str(RESULTS / f"{time.strftime('%Y%m%d-%H%M%S')}.json"),
     )
     parser.add_argument("--no-peers", action="store_true", help="without the peers, and stamina")
     size = parser.add_mutually_exclusive_group()
     size.add_argument("--quick", action="store_true", help="tiny, to see that it runs")
     size.add_argument("--full", action="store_true", help="larger cells and more rounds; hours")
     return parser.parse_args()
-
-
-def place_for(path: Path) -> Path:
-    """Return the file to write at the end, its folders made: half an hour of measuring must not be lost
-    to a typing error.
-
-    Raises:
-        SystemExit: no file of this name can be written.
-    """
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise SystemExit(f"--json {str(path)!r}: {error.strerror}: {error.filename!r}") from None
-    if path.is_dir():
-        raise SystemExit(f"--json {str(path)!r} is a folder; name a file")
-    if not os.access(path if path.exists() else path.parent, os.W_OK):
-        raise SystemExit(f"--json {str(path)!r} cannot be written")
-    return path
 
 
 def _tell(line: str) -> None:
@@ -173,7 +156,7 @@ def minutes_told(rows: Sequence[Row]) -> str:
 def main() -> None:
     given = _given()
     scale: Scale = "quick" if given.quick else "full" if given.full else "standard"
-    path = place_for(given.json or RESULTS / f"{time.strftime('%Y%m%d-%H%M%S')}.json")
+    path: Path = given.json
     peers = None if given.no_peers else build("peers_agents")
     try:
         report = measure(scale, given.only, given.rounds, peers, given.minutes)

@@ -15,10 +15,11 @@ import msgspec
 import pytest
 
 from benchmarks.__main__ import ABOUT, MODULES
+from benchmarks.json_file import place_for
 from benchmarks.suite import run as running
 from benchmarks.suite.figures import Metric, Results, ratios, shown, times
 from benchmarks.suite.kill import GoingOn
-from benchmarks.suite.main import chosen, place_for
+from benchmarks.suite.main import chosen
 from benchmarks.suite.plan import LIMITS, OURS, PEERS, SCALES, UKEMI, WORKLOADS, Bodies, Entry, plan
 from benchmarks.suite.plot import bars, decades, lines
 from benchmarks.suite.published import published_table
@@ -401,8 +402,12 @@ QUICK = "a run of --quick"
         (("suite", "--rounds", "0"), "0 rounds measure nothing"),
         (("report", "README.md"), "README.md is no report of the suite"),
         (("report", QUICK), "--quick only shows that it runs; name another --page"),
-        (("suite", "--json", "README.md/found.json"), "README.md/found.json': "),
-        (("suite", "--json", "docs"), "--json 'docs' is a folder; name a file"),
+        (("suite", "--json", "README.md/found.json"), "README.md/found.json' cannot be written: "),
+        (("suite", "--json", "docs"), "argument --json: 'docs' is a folder; name a file"),
+        (("approvals", "--json", "README.md/x"), "'README.md/x' cannot be written"),
+        (("kernel", "--json", "docs"), "argument --json: 'docs' is a folder"),
+        (("payments", "--json", "README.md/x"), "'README.md/x' cannot be written"),
+        (("soak", "--json", "docs"), "argument --json: 'docs' is a folder"),
         (("nothing",), "no benchmark 'nothing'; there are: suite, report, soak"),
         (("--quick",), "--quick belongs behind a benchmark's name"),
     ],
@@ -427,6 +432,6 @@ def test_without_a_name_nothing_is_measured() -> None:
 
 def test_the_folders_of_a_result_are_made_before_anything_is_measured(tmp_path: Path) -> None:
     path = tmp_path / "new" / "deep" / "found.json"
-    assert place_for(path) == path
+    assert place_for(str(path)) == path
     assert path.parent.is_dir()
     assert not path.exists()
