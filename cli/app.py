@@ -10,13 +10,14 @@ from typing import TextIO
 import anyio
 
 from ..supervisor.errors import UkemiError
-from .arguments import make_parser, spread_budgets
+from .arguments import make_parser
 from .commands import COMMANDS, GROUPS, command_of, drill_now
 from .errors import BAD_INPUT, NOT_DONE, status_of
 from .output import Output, OutputGone
 from .placing import check_place
 from .stored import default_store
 from .terminal import is_tty, terminal_of
+from .typed import spread_budgets
 
 
 def run(argv: Sequence[str] | None = None) -> int:

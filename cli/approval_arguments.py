@@ -1,11 +1,8 @@
 """The words of the commands about approvals."""
 
-import argparse
-from collections.abc import Callable
 from typing import Any
 
-Add = Callable[[Any, str, str], argparse.ArgumentParser]
-"""Adds a command of this name and help to the others."""
+from .parser import Add
 
 WAIT_S = 10.0
 """Seconds for which ``--wait`` waits where it does not say."""

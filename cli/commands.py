@@ -12,10 +12,10 @@ from functools import partial
 
 from ..stores.decisions import Decide, Resolve
 from ..supervisor.errors import UsageError
-from .arguments import args_of, budget_of, call_named, result_of
 from .drill_arguments import without_picks
 from .errors import CannotRead, ExitStatus
 from .output import Output
+from .typed import args_of, budget_of, call_named, result_of
 
 Command = Callable[[], Awaitable[ExitStatus]]
 

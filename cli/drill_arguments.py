@@ -1,11 +1,9 @@
 """What may be typed after ``ukemi drill``."""
 
-import argparse
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-Add = Callable[[Any, str, str, str], argparse.ArgumentParser]
-"""Adds a command to a group of commands: its name, its help, what stands below it."""
+from .parser import Add
 
 EPILOG = """\
 A clean run gives the steps: 1, 2, ... are calls of tools, m1, m2, ... requests to the model, s1, s2, ...

@@ -1,14 +1,11 @@
 """What may be typed after policy and classify."""
 
 import argparse
-from collections.abc import Callable
 from typing import Any, get_args
 
 from ..actors.simulating.asked import SEEDS, Outages
 from ..supervisor.failure import Stage
-
-Add = Callable[[Any, str, str], argparse.ArgumentParser]
-"""Adds a command, with what all have, to a group of commands: its name, its help."""
+from .parser import Add
 
 
 def add_policy(commands: Any, add: Add) -> None:

@@ -14,7 +14,7 @@ from .journal import entry_data, journal_line
 from .listing import head_data, sessions_table
 from .output import Output
 from .owners import standing_of
-from .steps import tree_of
+from .stepping import tree_of
 from .stored import Numbered, read_session, reading
 from .terminal import plural
 from .tree import draw_session

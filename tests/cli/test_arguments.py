@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 from ukemi import Budget, UsageError
-from ukemi.cli.arguments import budget_of, make_parser, spread_budgets
+from ukemi.cli.arguments import make_parser
 from ukemi.cli.commands import COMMANDS, GROUPS
+from ukemi.cli.typed import budget_of, spread_budgets
 
 Ukemi = Callable[..., Any]
 
@@ -156,8 +157,11 @@ print("", *sorted(each for each in set(sys.modules) - known if each.startswith("
     ended = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, check=True
     )
-    words = "app approval_arguments arguments commands drill_arguments errors output owners placing"
-    of_cli = [f"ukemi.cli.{each}" for each in f"{words} policy_arguments stored terminal".split()]
+    words = """
+        app approval_arguments arguments commands drill_arguments errors file_arguments output owners
+        parser placing policy_arguments session_arguments stored terminal typed
+    """
+    of_cli = [f"ukemi.cli.{each}" for each in words.split()]
     of_actors = ["ukemi.actors.simulating", "ukemi.actors.simulating.asked"]
     assert ended.stdout.splitlines()[-1].split() == [*of_actors, "ukemi.cli", *of_cli]
 

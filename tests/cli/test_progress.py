@@ -51,7 +51,8 @@ from ukemi.actors.events import (
     UpstreamHeld,
 )
 from ukemi.actors.outcome import Completed, Dossier, HandedOver, Stopped
-from ukemi.cli.progress import Progress, event_words
+from ukemi.cli.event_words import event_words
+from ukemi.cli.progress import Progress
 from ukemi.cli.terminal import Terminal
 
 S = "s-1"

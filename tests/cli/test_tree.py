@@ -3,7 +3,8 @@
 import pytest
 
 from ukemi.actors.outcome import Completed, Dossier, HandedOver, Option, Stopped, outcome_to_data
-from ukemi.cli.steps import ModelStep, SessionTree, steps_of, tree_of
+from ukemi.cli.stepping import steps_of, tree_of
+from ukemi.cli.steps import ModelStep, SessionTree
 from ukemi.cli.stored import StoredView
 from ukemi.cli.terminal import Terminal, columns_of
 from ukemi.cli.tree import draw_session
