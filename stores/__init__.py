@@ -2,10 +2,11 @@
 
 This room owns the stored form of everything and the rules of what may be written when. It decides
 nothing about a session: it keeps records, refuses stale writers, and says what it cannot read.
-Files depend downward in this order: decisions · records · errors, writes · base · evolution, encoding · rules, gauge, room · memory ·
-channel · sqlite_tally, sqlite_schema, sqlite_places, sqlite_journal, sqlite_heads, sqlite_pack, sqlite_batch, sqlite_inbox,
+Files, each using only those before it: decisions · records · errors, writes · base · evolution, encoding ·
+rules · loads, lists, shares, gauge, room · memory_data, memory_write, memory ·
+channel · sqlite_tally, sqlite_schema, sqlite_places, sqlite_journal, sqlite_heads, sqlite_loading, sqlite_pack, sqlite_batch, sqlite_inbox,
 sqlite_warnings, sqlite_write, sqlite · open.
-``liveness`` stands alone,
+``liveness`` and ``overlay`` stand alone,
 and so does ``workspace``: snapshots of working directories.
 """
 

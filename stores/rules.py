@@ -1,42 +1,31 @@
-"""What a store may accept and what a load returns, decided from plain data. Pure.
+"""What a store may accept, decided from plain data. Pure.
 
 Every store keeps a ``Place`` per session in its own form and asks here, so that all stores refuse
 the same writes for the same reasons.
 """
 
-from collections.abc import Iterable, Sequence
 from itertools import pairwise
-from typing import Literal
 
-from msgspec import Struct, structs
+from msgspec import Struct
 
-from ..supervisor.errors import UsageError
 from .base import (
     AlreadyDecided,
     Append,
     BadRecord,
-    CheckpointUnknown,
     Claim,
     Conflict,
     Create,
-    Facts,
     Fenced,
     Forget,
-    Head,
-    HeadQuery,
     Pack,
     Post,
     RecordTooNew,
     Rewrite,
-    Row,
     SessionDamaged,
     SessionOwned,
-    StoredSession,
     StoreError,
 )
-from .encoding import StoredRow, row_crc
-from .evolution import Conversions
-from .records import SessionStatus, Spent
+from .records import SessionStatus
 
 BODY_BYTES_MAX = 512 * 1024 * 1024
 """Largest row body a store takes."""
@@ -57,9 +46,6 @@ class Place(Struct, kw_only=True):
     damaged: str | None = None
 
 
-# ---------------------------------------------------------------- writes
-
-
 def refuse_create(write: Create) -> StoreError | None:
     """Say why a session cannot be created from this, or None."""
     try:
@@ -77,7 +63,7 @@ def refuse_append(place: Place, write: Append) -> StoreError | None:
     """Say why a row must not be added, or None."""
     session_id = write.session_id
     if place.damaged is not None:
-        return _damaged(session_id, place.damaged)
+        return damaged(session_id, place.damaged)
     if write.epoch != place.epoch:
         return _fenced(session_id, place, write.epoch)
     if place.status != "running":
@@ -104,7 +90,7 @@ def refuse_post(place: Place, write: Post, earlier: Post | None) -> StoreError |
     ``earlier`` is what was posted about the same question before; the same again is accepted.
     """
     if place.damaged is not None:
-        return _damaged(write.session_id, place.damaged)
+        return damaged(write.session_id, place.damaged)
     if earlier is not None and earlier != write:
         return AlreadyDecided(
             f"session {write.session_id}: {write.about} was decided by {earlier.by or 'somebody'}",
@@ -134,7 +120,7 @@ def refuse_claim(place: Place, write: Claim, lease_until_ms: int | None) -> Stor
     ``lease_until_ms`` is the end of the present owner's lease, None where it has none.
     """
     if place.damaged is not None:
-        return _damaged(write.session_id, place.damaged)
+        return damaged(write.session_id, place.damaged)
     if place.owner is None or place.owner == write.owner or place.owner in write.dead:
         return None
     if lease_until_ms is None or lease_until_ms <= write.now_ms:
@@ -148,14 +134,14 @@ def refuse_claim(place: Place, write: Claim, lease_until_ms: int | None) -> Stor
 
 def refuse_pack(place: Place, write: Pack) -> StoreError | None:
     """Say why rows must not be packed, or None."""
-    return None if place.damaged is None else _damaged(write.session_id, place.damaged)
+    return None if place.damaged is None else damaged(write.session_id, place.damaged)
 
 
 def refuse_forget(place: Place, write: Forget | Rewrite) -> StoreError | None:
     """Say why old checkpoints must not be given up, or None."""
     session_id = write.session_id
     if place.damaged is not None:
-        return _damaged(session_id, place.damaged)
+        return damaged(session_id, place.damaged)
     if write.epoch != place.epoch:
         return _fenced(session_id, place, write.epoch)
     if write.seq != place.seq:
@@ -214,154 +200,6 @@ def _fenced(session_id: str, place: Place, epoch: int) -> Fenced:
     )
 
 
-def _damaged(session_id: str, damage: str) -> SessionDamaged:
+def damaged(session_id: str, damage: str) -> SessionDamaged:
+    """Return what any use of a damaged session is answered with."""
     return SessionDamaged(f"session {session_id} is damaged and left untouched: {damage}")
-
-
-# ---------------------------------------------------------------- loads
-
-
-def damage_of(row: StoredRow | None) -> str | None:
-    """Say what is wrong with a row, or None."""
-    if row is None:
-        return "the last row is missing"
-    if row.intact:
-        return None
-    return f"checkpoint {row.counter} (row {row.seq}) cannot be read"
-
-
-def assemble(
-    head: Head,
-    stored: Iterable[StoredRow],
-    conversions: Conversions,
-    *,
-    fallback: bool = False,
-    upto: int | None = None,
-    broken: str | None = None,
-) -> StoredSession:
-    """Make a loaded session of stored rows, oldest first; see ``Store.load``.
-
-    ``broken`` says why ``stored`` stops early where the store knows. Rows behind the checkpoint
-    asked for need not be intact: an earlier checkpoint loads although a later one is damaged.
-    """
-    session_id = head.session_id
-    if upto is not None and not head.oldest_counter <= upto <= head.counter:
-        raise _not_kept(head, upto)
-    good, damage = _intact_prefix(head, stored, broken)
-    if upto is not None:
-        cut = next((i for i, row in enumerate(good) if row.counter >= upto), None)
-        if cut is not None:
-            if good[cut].counter != upto:
-                raise _not_kept(head, upto)
-            good, damage = good[: cut + 1], None
-    if damage is not None and not (fallback and good):
-        raise _damaged(session_id, damage)
-    current, upgrade = conversions.version, conversions.upgrade
-    rows = [
-        Row(row.seq, row.counter, current, row.body)
-        if row.version == current
-        else upgrade(session_id, row.row())
-        for row in good
-    ]
-    return StoredSession(head=head, rows=rows, lost=damage)
-
-
-def _intact_prefix(
-    head: Head, rows: Iterable[StoredRow], broken: str | None
-) -> tuple[list[StoredRow], str | None]:
-    good: list[StoredRow] = []
-    for row in rows:
-        # Seldom, and each row is looked at: what is wrong is only asked where something is.
-        if row.crc != row_crc(row.seq, row.counter, row.version, row.body):
-            return good, damage_of(row)
-        good.append(row)
-    last = good[-1].seq if good else 0
-    if broken is None and last != head.seq:
-        broken = f"rows {last + 1} to {head.seq} (up to checkpoint {head.counter}) are missing"
-    elif broken is None and not good:
-        broken = head.damaged or "it has no rows"  # a head that cannot be read leads to none
-    elif broken is None and good[-1].counter != head.counter:
-        broken = f"the head says checkpoint {head.counter}, the last row {good[-1].counter}"
-    return good, broken
-
-
-def _not_kept(head: Head, upto: int) -> CheckpointUnknown:
-    return CheckpointUnknown(
-        f"session {head.session_id} has no checkpoint {upto}: kept are {head.oldest_counter}"
-        f" to {head.counter}"
-        + (" (earlier ones were pruned)" if upto < head.oldest_counter else "")
-    )
-
-
-# ---------------------------------------------------------------- what groups and tenants consumed
-
-Share = tuple[int, str]
-"""Whose consumption it is: 0 and a group, or 1 and a tenant."""
-
-
-def share_of(group: str | None, tenant: str | None) -> Share:
-    """Return whose consumption is asked for.
-
-    Raises:
-        UsageError: not just one of both is named.
-    """
-    if group is not None and tenant is None:
-        return 0, group
-    if tenant is not None and group is None:
-        return 1, tenant
-    raise UsageError(f"give one of group={group!r} and tenant={tenant!r}")
-
-
-def shares(facts: Facts) -> list[Share]:
-    """Return whose budgets a session shares."""
-    return [
-        (kind, name) for kind, name in enumerate((facts.group, facts.tenant)) if name is not None
-    ]
-
-
-class Sums:
-    """What several sessions have consumed; sums of durations and costs may be off by rounding."""
-
-    __slots__ = ("values",)
-
-    def __init__(self, values: Sequence[float] | None = None) -> None:
-        self.values = list(values or [0] * len(Spent.__struct_fields__))
-
-    def add(self, spent: Spent, sign: Literal[1, -1] = 1) -> None:
-        """Add what one session consumed, or take it off."""
-        for at, value in enumerate(structs.astuple(spent)):
-            self.values[at] += sign * value
-
-    def spent(self) -> Spent:
-        """Return the sums; to nine places, so that nothing is not a little less than nothing."""
-        return Spent(*(round(each, 9) + 0 for each in self.values))  # type: ignore[arg-type]
-
-
-# ---------------------------------------------------------------- lists
-
-
-def asking(facts: Facts) -> int:
-    """Return 0 where nothing is asked, 1 where a person is, 2 where somebody is still to be told."""
-    if not facts.requests:
-        return 0
-    return 1 if all(request.told for request in facts.requests) else 2
-
-
-ASKING = {None: 0, "any": 1, "untold": 2}
-"""The least that `asking` must be for each way to ask for a list."""
-
-
-def matches(head: Head, query: HeadQuery) -> bool:
-    """Tell whether a head belongs into the list asked for; paging aside."""
-    facts = head.facts
-    return (
-        (query.asking is None or asking(facts) >= ASKING[query.asking])
-        and (not query.left_open or facts.left_open > 0)
-        and (query.status is None or head.status in query.status)
-        and (query.agent is None or facts.agent == query.agent)
-        and (query.parent is None or facts.parent == query.parent)
-        and (
-            query.due_before_ms is None
-            or (facts.due_at_ms is not None and facts.due_at_ms < query.due_before_ms)
-        )
-    )

@@ -40,7 +40,7 @@ from .evolution import CURRENT, Conversions
 from .gauge import CommitGauge
 from .records import Spent
 from .room import Room
-from .rules import share_of
+from .shares import share_of
 from .sqlite_batch import Known
 from .sqlite_heads import (
     read_blob,

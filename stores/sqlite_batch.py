@@ -13,7 +13,8 @@ from msgspec import Struct, field
 
 from .base import Facts, SessionUnknown
 from .encoding import Damage, decode_facts, encode_facts, row_crc, unknown_facts
-from .rules import asking, shares
+from .lists import asking
+from .shares import shares
 from .sqlite_journal import examine
 from .sqlite_places import CHUNK_ROWS, SqlitePlace, chunks, marks, read_facts, read_places
 from .sqlite_tally import Tally, readable_facts

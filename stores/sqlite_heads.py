@@ -11,8 +11,8 @@ from typing import Any, NamedTuple, get_args
 
 from .base import Facts, Head, HeadQuery
 from .encoding import Damage, StoredRow, decode_facts
+from .lists import matches
 from .records import SessionStatus
-from .rules import matches
 from .sqlite_journal import Journal, examine, read_journal
 from .sqlite_places import CHUNK_ROWS, SqlitePlace, chunks, make_place, marks
 

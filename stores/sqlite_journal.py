@@ -11,7 +11,7 @@ from typing import Any
 from msgspec import Struct
 
 from .encoding import Damage, SegmentIndex, StoredRow, read_index, unpack_rows
-from .rules import damage_of
+from .loads import damage_of
 from .sqlite_places import DRIVER_ERRORS, SqlitePlace, is_broken
 from .sqlite_schema import SEQ_BITS
 

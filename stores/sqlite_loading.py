@@ -14,7 +14,7 @@ from msgspec import Struct
 from .base import Head, SessionUnknown, StoredSession, StoreError
 from .encoding import StoredRow
 from .evolution import Conversions
-from .rules import assemble
+from .loads import assemble
 from .sqlite_heads import Found, read_found, session_of
 from .sqlite_journal import Journal, read_chain, read_chains
 

@@ -12,7 +12,7 @@ from .encoding import (
     StoredRow,
     pack_rows,
 )
-from .rules import damage_of
+from .loads import damage_of
 from .sqlite_journal import last_segment, open_segment, read_chain, segment_keys
 from .sqlite_places import SqlitePlace, chunks, marks
 

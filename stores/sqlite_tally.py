@@ -10,7 +10,7 @@ from typing import Literal
 from .base import Facts
 from .encoding import Damage, decode_facts
 from .records import Spent
-from .rules import Share, Sums, shares
+from .shares import Share, Sums, shares
 
 COLUMNS = Spent.__struct_fields__
 _UPSERT = (
