@@ -5,7 +5,7 @@ nothing about a session: it keeps records, refuses stale writers, and says what 
 Files, each using only those before it: decisions · records · errors, writes · base · evolution, encoding ·
 rules · loads, lists, shares, gauge, room · memory_data, memory_write, memory ·
 channel · sqlite_tally, sqlite_schema, sqlite_places, sqlite_journal, sqlite_heads, sqlite_loading, sqlite_pack, sqlite_batch, sqlite_inbox,
-sqlite_warnings, sqlite_write, sqlite · open.
+sqlite_warnings, sqlite_write, sqlite_names, sqlite · open.
 ``liveness`` and ``overlay`` stand alone,
 and so does ``workspace``: snapshots of working directories.
 """

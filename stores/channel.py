@@ -10,11 +10,14 @@ import sqlite3
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
+from ctypes import py_object, pythonapi
 from functools import partial
 from typing import Any, NamedTuple, TypeVar, cast
 
 import aiosqlite
 from anyio import CancelScope, to_thread
+
+from .errors import StoreUnusable
 
 T = TypeVar("T")
 
@@ -62,6 +65,17 @@ class Channel(aiosqlite.Connection):
             with CancelScope(shield=True):
                 await to_thread.run_sync(self._thread.join)
             raise
+
+    async def abandon(self) -> None:
+        """Leave the connection open for good, whatever closes this: not even the end of the process
+        closes it, and with that nothing of it is written any more.
+        """
+
+        def swap(connection: sqlite3.Connection) -> None:
+            pythonapi.Py_IncRef(py_object(connection))
+            self._connection = sqlite3.connect(":memory:")
+
+        await self.run(swap)
 
     async def run(self, job: Callable[[sqlite3.Connection], T]) -> T:
         """Run one job, in the order of calls."""
@@ -145,3 +159,12 @@ def _alone(
 def _closed() -> sqlite3.ProgrammingError:
     # aiosqlite's own ValueError could not be told from one of a job.
     return sqlite3.ProgrammingError("the connection is closed")
+
+
+def require_asyncio(name: str) -> None:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        raise StoreUnusable(
+            f"{name}: the SQLite store runs on asyncio or uvloop only; on trio, use memory:"
+        ) from None

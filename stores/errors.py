@@ -8,7 +8,7 @@ class StoreError(UkemiError):
 
 
 class StoreUnusable(StoreError):
-    """The store cannot be opened; its file is untouched."""
+    """The store cannot be opened, or not be used any more; its file is untouched."""
 
 
 class StoreFailed(StoreError):

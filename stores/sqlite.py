@@ -4,7 +4,6 @@ Each transaction is one job in its connection's thread, from BEGIN to COMMIT: th
 for no lock and no disk, and a caller that is cancelled cannot leave a transaction open.
 """
 
-import asyncio
 import json
 import random
 import sqlite3
@@ -35,7 +34,7 @@ from .base import (
     Write,
     Written,
 )
-from .channel import Channel
+from .channel import Channel, require_asyncio
 from .evolution import CURRENT, Conversions
 from .gauge import CommitGauge
 from .records import Spent
@@ -51,6 +50,7 @@ from .sqlite_heads import (
 )
 from .sqlite_inbox import read_posts
 from .sqlite_loading import Loading, snapshot, unknown
+from .sqlite_names import Names, refuse_abandoned
 from .sqlite_places import DRIVER_ERRORS, is_broken
 from .sqlite_schema import check_file, check_open, migrate
 from .sqlite_tally import read_spent
@@ -101,6 +101,7 @@ class SqliteStore:
         self._known = Known()
         self._gauge = CommitGauge()
         self._room = Room()
+        self._names = Names()
         self._writer: Channel | None = None
         self._reader: Channel | None = None
 
@@ -109,8 +110,9 @@ class SqliteStore:
     async def open(self) -> None:
         if self._writer is not None:
             return
-        _require_asyncio(self.name)
+        require_asyncio(self.name)
         check_file(self.path)
+        refuse_abandoned(self.path)
         try:
             self._writer = await self._connect(self._set_up_writer, 0.0)
             # In WAL mode a reader meets a lock only while another process recovers the log.
@@ -151,19 +153,25 @@ class SqliteStore:
         connection.execute(f"PRAGMA journal_size_limit = {4 * WAL_PAGES_MAX * 4096}")
         connection.execute(f"PRAGMA cache_size = -{WRITER_CACHE_KB}")
         self._known = Known()
+        connection.execute("SELECT 1 FROM head LIMIT 1").fetchone()  # with that, the log is there
+        self._names = Names(self.path)
 
     def _set_up_reader(self, connection: sqlite3.Connection) -> None:
         connection.execute("PRAGMA query_only = ON")
         connection.execute(f"PRAGMA cache_size = -{READER_CACHE_KB}")
 
     async def close(self) -> None:
-        channels = (self._reader, self._writer)
+        reader, writer = self._reader, self._writer
         self._reader = self._writer = None
         # A close that is cut off would leave a thread behind; both jobs before it are bounded.
         with CancelScope(shield=True):
-            for channel in channels:
-                if channel is not None:
-                    await channel.close()
+            if reader is not None:
+                await reader.close()
+            if writer is not None:
+                if self._names.lost:
+                    self._names.abandon()
+                    await writer.abandon()  # closing would move a dead log into a living file
+                await writer.close()
 
     # ------------------------------------------------------------ writing
 
@@ -174,7 +182,7 @@ class SqliteStore:
             # Whoever asks for more than the disk can take waits here, and can still be cancelled.
             await self._room.enter(entry.writes, entry.bytes)
             try:
-                results = await self._commit(tuple(writes))
+                results = await self._commit(writes)
             finally:
                 self._room.leave(entry.writes, entry.bytes)
             stored = True
@@ -186,13 +194,7 @@ class SqliteStore:
         writer = self._writer
         if writer is None:
             raise StoreFailed(f"store {self.name} is not open")
-        job = partial(
-            commit,
-            known=self._known,
-            writes=writes,
-            version=self.conversions.version,
-            begin=self._begin,
-        )
+        job = partial(self._write, writes=tuple(writes))
         # Shielded: the caller must learn what became of its writes. Bounded by ``wait_s_max`` for
         # the lock, then by the disk.
         results: list[Written] = []
@@ -201,6 +203,13 @@ class SqliteStore:
                 results = await writer.run(job)
         except DRIVER_ERRORS as error:
             raise self._failure(error) from error
+        return results
+
+    def _write(self, connection: sqlite3.Connection, writes: Sequence[Write]) -> list[Written]:
+        """Commit, in the thread; what went into a file without a name is not reported as stored."""
+        version = self.conversions.version
+        results = commit(connection, self._known, writes, version=version, begin=self._begin)
+        self._names.look()
         return results
 
     def health(self) -> StoreHealth:
@@ -316,6 +325,7 @@ class SqliteStore:
     def _opened(self) -> Channel:
         if self._reader is None:
             raise StoreFailed(f"store {self.name} is not open")
+        self._names.refuse()
         return self._reader
 
     def _unread(self, error: Exception, session_id: str) -> StoreError:
@@ -332,12 +342,3 @@ def _decode(text: bytes) -> str:
 def _code(error: Exception) -> int:
     """Return SQLite's primary result code, 0 where there is none."""
     return int(getattr(error, "sqlite_errorcode", 0)) & 0xFF
-
-
-def _require_asyncio(name: str) -> None:
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        raise StoreUnusable(
-            f"{name}: the SQLite store runs on asyncio or uvloop only; on trio, use memory:"
-        ) from None

@@ -18,6 +18,7 @@ from .sqlite_tally import sum_up
 
 APPLICATION_ID = 0x556B656D  # "Ukem"
 SCHEMA_VERSION = 5
+PAGE_BYTES_MIN = 512  # SQLite makes no smaller file
 SEQ_BITS = 32  # a segment's key is its session's number and its first seq, in one integer
 
 Step = str | Callable[[sqlite3.Connection], None]
@@ -122,24 +123,46 @@ def check_file(path: Path) -> None:
         return
     if not os.access(path, os.R_OK | os.W_OK):
         raise StoreUnusable(f"{path} is not readable and writable: mend its permissions")
+    size = path.stat().st_size
+    if size >= PAGE_BYTES_MIN:
+        _check_header(path)
+    elif size:
+        _check_stump(path)
+
+
+def _check_header(path: Path) -> None:
+    """Check what the file itself says, without its log.
+
+    By SQLite, never by opening the file: closing it would drop all locks that this process has on
+    it, those of a store that is open here among them. The next process to close it would then take
+    itself for the last, and unlink the log that is still written to.
+    """
+    uri = f"{path.absolute().as_uri()}?mode=ro&immutable=1"
     try:
-        with path.open("rb") as file:
-            header = file.read(100)
-    except OSError as error:
-        raise StoreUnusable(f"{path} cannot be read: {error.strerror}") from error
-    if header:
-        _check_header(path, header)
-
-
-def _check_header(path: Path, header: bytes) -> None:
-    if not header.startswith(b"SQLite format 3\0"):
-        raise StoreUnusable(f"{path} is not a SQLite file: give another path")
-    if len(header) < 100:
-        raise StoreUnusable(f"{path} is cut off after {len(header)} bytes: restore it from a copy")
-    version, application = (int.from_bytes(header[at : at + 4], "big") for at in (60, 68))
+        with closing(sqlite3.connect(uri, uri=True, timeout=0)) as connection:
+            application, version = (
+                _number(connection, each) for each in ("application_id", "user_version")
+            )
+    except sqlite3.Error as error:
+        if error.sqlite_errorcode != sqlite3.SQLITE_NOTADB:
+            return  # whoever opens it for writing can say more
+        raise StoreUnusable(
+            f"{path} is not a SQLite file, or another program's: give another path"
+        ) from error
     # A file that SQLite has just made and not yet filled carries neither number.
     if application or version:
         check_numbers(path, application, version)
+
+
+def _check_stump(path: Path) -> None:
+    """Say what a file is that is too small for SQLite, and so open nowhere as a store."""
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise StoreUnusable(f"{path} cannot be read: {error.strerror}") from error
+    if content.startswith(b"SQLite format 3\0"):
+        raise StoreUnusable(f"{path} is cut off after {len(content)} bytes: restore it from a copy")
+    raise StoreUnusable(f"{path} is not a SQLite file: give another path")
 
 
 def check_numbers(path: Path, application: int, version: int) -> None:
