@@ -18,7 +18,7 @@ from .clock import (
 )
 from .drilling.drill import drill
 from .drilling.report import CellResult, DrillReport, Finding
-from .drilling.standing_in import OWN, Ok, Stub
+from .drilling.stubs import OWN, Ok, Stub
 from .drilling.untested import Untested
 from .effects import Effect, EffectStub
 from .faults import Fault, FaultPlan, error_of

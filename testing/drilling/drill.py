@@ -17,12 +17,14 @@ from ...supervisor.errors import UsageError
 from ...supervisor.policy import Policy
 from .apart import CAN_FORK, JOBS_MAX, run_apart
 from .cells import Cell, ToolFacts, cells_of, steps_of
+from .judging import judge
 from .planted import declared_names, planted_value, secrets_of, variables_named
-from .promises import Broken, Case, Expected, ToolPromises, expected_effects, judge
+from .promises import Broken, Case, Expected, ToolPromises, expected_effects
 from .record import Seen
 from .rehearsal import Setting, rehearse
 from .report import CLEAN, CellResult, DrillReport, findings_of, how_ended, result_of
-from .standing_in import StandIn, Stub, bound_to_workspace, stand_ins
+from .standing_in import StandIn, bound_to_workspace, stand_ins
+from .stubs import Stub
 from .untested import Untested, untested_of
 
 CELL_S_MAX = 60.0

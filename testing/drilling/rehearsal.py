@@ -7,15 +7,13 @@ for the next process, which takes the session over once the lease of the dead on
 
 import io
 import logging
-import os
 import random
-import shutil
 import tempfile
 from asyncio import AbstractEventLoop, Task
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, redirect_stderr, redirect_stdout
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
 import anyio
 import msgspec
@@ -32,22 +30,24 @@ from ...actors.events import (
     event_to_data,
 )
 from ...actors.handle import SessionHandle
-from ...actors.outcome import Completed, HandedOver, Outcome, Stopped
+from ...actors.outcome import HandedOver, Outcome
 from ...actors.runtime import Runtime
 from ...actors.workspaces import Snapshots
 from ...stores.base import SessionUnknown, StoreError, StoreFailed
 from ...stores.memory import MemoryStore
-from ...supervisor.errors import message_of
 from ...supervisor.policy import Policy
 from ..clock import VirtualClock, VirtualTimeLoop
 from ..effects import reset_all, watch
 from .asked import WatchedModel, replayed_by, replies_of
 from .cells import DENIED, Cell
+from .ending import ended_as, standings_of, told
+from .folders import changed, copied, listed
 from .outside import AtWork, counted_threads, send_home
 from .planted import Finder, Secret, plant_variables, put_back
-from .record import Call, Ended, Request, Seen, Standing
-from .standing_in import StandIn, agents_in
+from .record import Call, Ended, Request, Seen
+from .standing_in import StandIn
 from .storing import WatchedStore
+from .watching import agents_in
 from .world import MAIN, Life, World
 
 LEASE_S = 10.0
@@ -118,7 +118,7 @@ class _Run:
         self._store = WatchedStore(MemoryStore(), world)
         self._folder = folder
         self._workspace = folder / "workspace"
-        self._before = _copied(setting.workspace, self._workspace)
+        self._before = copied(setting.workspace, self._workspace)
         self._acknowledged: dict[str, int] = {}
         self._started = False
         self._deciding: Runtime | None = None
@@ -137,7 +137,7 @@ class _Run:
             start_s = life.loop.time() + LEASE_S + 1.0
         else:
             seen.error = f"the process was killed {LIVES_MAX} times"
-        seen.files = sorted(_changed(self._before, _listed(self._workspace)))
+        seen.files = sorted(changed(self._before, listed(self._workspace)))
 
     def _live(self, life: Life) -> bool:
         """Run one process; False where it was killed."""
@@ -153,8 +153,8 @@ class _Run:
             return False
         error = None if task.cancelled() else task.exception()
         if task.cancelled() or error is not None:
-            self._world.seen.error = _told(error)
-            self._world.search("what the runtime raised", _told(error))
+            self._world.seen.error = told(error)
+            self._world.search("what the runtime raised", told(error))
         # A body that does not end is still in there.
         _graves.append((loop, task))
         return True
@@ -271,104 +271,16 @@ class _Run:
     async def _finish(self, runtime: Runtime, handle: SessionHandle, outcome: Outcome) -> None:
         """Take down how the session ended and how each of its calls stands."""
         world = self._world
-        world.seen.ended = _ended(outcome)
+        world.seen.ended = ended_as(outcome)
         world.search("the outcome", msgspec.json.encode(outcome))
         try:
             for head in await runtime.sessions(limit=1000):
-                await self._books(runtime.session(head.session_id))
+                world.seen.standings += await standings_of(runtime.session(head.session_id))
             if isinstance(outcome, HandedOver):
                 await self._look_for_loss(handle)
         except StoreError:
             pass  # a store that is down for good keeps what it has
 
-    async def _books(self, handle: SessionHandle) -> None:
-        effects = {each.call: each for each in await handle.effects()}
-        inspected = await handle.inspect()
-        details = {(each.n, each.index): each.detail for each in inspected.compensations}
-        checkpoint = await handle.checkpoint()
-        found = self._world.seen.standings
-        for each in checkpoint.tool_history:
-            effect = effects.pop((each.n, each.index), None)
-            undo = "" if effect is None else effect.undo
-            found.append(
-                Standing(
-                    call=Call(handle.id, each.n, each.index),
-                    tool=each.tool,
-                    state=each.state if effect is None or undo else effect.state,
-                    arguments=each.arguments,
-                    write=effect is not None,
-                    attempts=each.attempts,
-                    content=each.content,
-                    undo=undo,
-                    undo_content=details.get((each.n, each.index), ""),
-                )
-            )
-        found += [
-            Standing(
-                call=Call(handle.id, *each.call),
-                tool=each.tool,
-                state=each.state,
-                arguments=each.arguments,
-                write=True,
-                undo=each.undo,
-            )
-            for each in effects.values()
-        ]
-
 
 def _ignored(loop: AbstractEventLoop, context: dict[str, Any]) -> None:
     """What a dead process leaves unanswered is nobody's to hear."""
-
-
-def _ended(outcome: Outcome) -> Ended:
-    match outcome:
-        case Completed(answer):
-            return Ended(outcome="completed", answer=answer)
-        case HandedOver(reason, dossier, detail):
-            return Ended(
-                outcome="handed_over",
-                reason=reason,
-                detail=detail,
-                frozen=dossier.frozen is not None,
-                doubts=len(dossier.in_doubt),
-            )
-        case Stopped(reason):
-            return Ended(outcome="stopped", reason=reason)
-
-
-def _told(error: BaseException | None) -> str:
-    if isinstance(error, BaseExceptionGroup):
-        members = cast("Sequence[BaseException]", error.exceptions)
-        return "; ".join(_told(each) for each in members)
-    return "it was cancelled" if error is None else f"{type(error).__name__}: {message_of(error)}"
-
-
-# ---------------------------------------------------------------- files
-
-
-def _copied(source: Path | None, into: Path) -> dict[str, bytes]:
-    """Copy the workspace, links as links, and return what is in the copy."""
-    if source is None:
-        into.mkdir()
-    else:
-        shutil.copytree(source, into, symlinks=True)
-    return _listed(into)
-
-
-def _listed(folder: Path) -> dict[str, bytes]:
-    found: dict[str, bytes] = {}
-    for place, folders, files in os.walk(folder):
-        for name in (*folders, *files):
-            path = Path(place, name)
-            shown = str(path.relative_to(folder))
-            if path.is_symlink():
-                found[shown] = os.fsencode(os.readlink(path))
-            elif path.is_file():
-                found[shown] = path.read_bytes()
-            else:
-                found[shown] = b""
-    return found
-
-
-def _changed(before: Mapping[str, bytes], after: Mapping[str, bytes]) -> set[str]:
-    return {name for name in {*before, *after} if before.get(name) != after.get(name)}

@@ -4,7 +4,8 @@ import pytest
 from msgspec import Struct, structs
 
 from ukemi.testing.drilling.cells import Cell, Step
-from ukemi.testing.drilling.promises import Case, ToolPromises, expected_effects, judge
+from ukemi.testing.drilling.judging import judge
+from ukemi.testing.drilling.promises import Case, ToolPromises, expected_effects
 from ukemi.testing.drilling.record import BodyRun, Call, Change, Ended, Leak, Seen, Standing
 
 CALL = Call("drill", 2, 0)
