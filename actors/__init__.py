@@ -7,7 +7,7 @@ Never: talks to a provider itself, or writes to a store other than through the c
 Files, each using only those before it (no cycles between files; a test holds that): nothing, once,
 latch, text, secrets, scrub · model, replies · tooling · budget, accounts, metering, fairness ·
 conversation, ledger, effects · state_parts, state_fields, fold_turns, fold_steps, fold_rollback, state,
-steps · outcome · events, bus, upstream, upstreams, alerts, workspaces · checkpoint, teller, journal,
+steps · outcome · event_base, end_events, people_events, upstream_events, events · bus, upstream, upstreams, alerts, workspaces · checkpoint, teller, journal,
 ownership, steady · agent, work, active_time, services · session · ends, resolving, parking, gate,
 closing, preparing, probing, attempting, attempt_ends, executing, asking, calling, planning ·
 inspection · life · retention · admission, places, pool, heads, beginning, taking_over, opening,
@@ -20,16 +20,19 @@ rollback, handover, guarding; simulating, above all of them.
 
 from ..stores.records import ToolCall, Usage
 from .approvals.approvals import ApprovalRequest, RequestClosed
+from .end_events import (
+    CompensationFinished,
+    CompensationStarted,
+    SessionCompleted,
+    SessionFrozen,
+    SessionHandedOver,
+    SessionStopped,
+    SessionUnwinding,
+)
 from .events import (
     AlertRaised,
-    ApprovalDecided,
-    ApprovalExpired,
-    ApprovalRequested,
     AuditAssessed,
     AuditMismatch,
-    BreakerClosed,
-    BreakerHalfOpen,
-    BreakerOpened,
     BudgetSoft,
     CallFinished,
     CallLate,
@@ -38,10 +41,7 @@ from .events import (
     CallStuck,
     ChangeDecided,
     CheckpointStored,
-    CompensationFinished,
-    CompensationStarted,
     ConversationPruned,
-    DecisionTaken,
     Event,
     EventsDropped,
     MessageReceived,
@@ -50,24 +50,20 @@ from .events import (
     ModelPiece,
     ModelSuperseded,
     RetryScheduled,
-    SessionCompleted,
-    SessionFrozen,
-    SessionHandedOver,
     SessionParked,
     SessionRestarted,
     SessionResumed,
     SessionRolledBack,
     SessionStarted,
-    SessionStopped,
-    SessionUnwinding,
     SessionWoken,
     TrajectoryFellBack,
     TrajectoryRestarted,
-    UpstreamHeld,
     event_to_data,
 )
 from .model import AssistantMessage, Message, NoteMessage, ToolMessage, ToolSchema, UserMessage
+from .people_events import ApprovalDecided, ApprovalExpired, ApprovalRequested, DecisionTaken
 from .planning import StepFacts
+from .upstream_events import BreakerClosed, BreakerHalfOpen, BreakerOpened, UpstreamHeld
 
 __all__ = [
     "AlertRaised",

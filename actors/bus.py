@@ -12,7 +12,8 @@ import anyio
 import msgspec
 
 from ..supervisor.logs import structured
-from .events import ENDS, Event, EventsDropped
+from .end_events import ENDS
+from .events import Event, EventsDropped
 
 RECENT_MAX = 64
 """Events of a session kept for a subscriber that comes a little late."""

@@ -5,8 +5,8 @@ from typing import Self
 from msgspec import Struct
 
 from ..supervisor.breaker import Verdict, Wait
-from .events import UpstreamHeld
 from .session import Session
+from .upstream_events import UpstreamHeld
 from .upstreams import Full, Ticket
 from .work import CutOff, Work, pause
 

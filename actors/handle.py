@@ -12,7 +12,8 @@ from ..supervisor.clock import Clock
 from ..supervisor.errors import UsageError
 from .decisions import as_json
 from .effects import EffectRecord, records_of
-from .events import Event, ended
+from .end_events import ended
+from .events import Event
 from .handover.options import option_name
 from .inbox import Inbox
 from .inspection import (

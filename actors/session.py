@@ -30,20 +30,14 @@ from .agent import InstalledAgent
 from .approvals.approvals import requests_after
 from .budget import SECONDS, Account
 from .bus import Channel
-from .events import (
-    CheckpointStored,
-    Event,
-    MessageReceived,
-    approval_asked,
-    approval_closed,
-    decision_taken,
-    ended,
-)
+from .end_events import ended
+from .events import CheckpointStored, Event, MessageReceived
 from .handover.dossier import Trouble, hand_over, left_open, notice_of
 from .journal import Acknowledgement, Journal
 from .latch import Latch
 from .ledger import CallId
 from .outcome import Completed, HandedOver, Outcome, Stopped, outcome_to_data
+from .people_events import approval_asked, approval_closed, decision_taken
 from .services import Services
 from .state import UNFINISHED, SessionState
 from .tooling.toolbox import marks_in

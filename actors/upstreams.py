@@ -26,9 +26,10 @@ from ..supervisor.breaker import (
 )
 from ..supervisor.clock import Clock
 from ..supervisor.policy import Policies, UpstreamPolicy
-from .events import BreakerClosed, BreakerHalfOpen, BreakerOpened, Event
+from .events import Event
 from .fairness import FairLine
 from .upstream import Place, Upstream
+from .upstream_events import BreakerClosed, BreakerHalfOpen, BreakerOpened
 
 
 class Teller(Protocol):

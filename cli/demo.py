@@ -29,17 +29,16 @@ import msgspec
 from anyio.streams.text import TextReceiveStream
 from msgspec import Struct
 
+from ..actors.end_events import SessionCompleted, SessionHandedOver
 from ..actors.events import (
-    ApprovalRequested,
     AuditMismatch,
     ChangeDecided,
     Event,
     RetryScheduled,
-    SessionCompleted,
-    SessionHandedOver,
     SessionResumed,
     SessionStarted,
 )
+from ..actors.people_events import ApprovalRequested
 from ..stores.base import Head, HeadQuery
 from ..supervisor.errors import UkemiError, UsageError
 from .demo_agents import ShopError, make_agents

@@ -6,8 +6,8 @@ import anyio.to_thread
 import msgspec
 from msgspec import Struct
 
-from ..actors.events import ApprovalRequested
 from ..actors.outcome import DoubtfulCall
+from ..actors.people_events import ApprovalRequested
 from ..stores.decisions import Decide, Resolve
 from .approvals import Answer
 from .approvals import answer as give

@@ -1,15 +1,18 @@
 """What a line says of an event. Pure."""
 
+from ..actors.end_events import (
+    CompensationFinished,
+    CompensationStarted,
+    SessionCompleted,
+    SessionFrozen,
+    SessionHandedOver,
+    SessionStopped,
+    SessionUnwinding,
+)
 from ..actors.events import (
     AlertRaised,
-    ApprovalDecided,
-    ApprovalExpired,
-    ApprovalRequested,
     AuditAssessed,
     AuditMismatch,
-    BreakerClosed,
-    BreakerHalfOpen,
-    BreakerOpened,
     BudgetSoft,
     CallFinished,
     CallLate,
@@ -18,10 +21,7 @@ from ..actors.events import (
     CallStuck,
     ChangeDecided,
     CheckpointStored,
-    CompensationFinished,
-    CompensationStarted,
     ConversationPruned,
-    DecisionTaken,
     Event,
     EventsDropped,
     MessageReceived,
@@ -30,21 +30,22 @@ from ..actors.events import (
     ModelPiece,
     ModelSuperseded,
     RetryScheduled,
-    SessionCompleted,
-    SessionFrozen,
-    SessionHandedOver,
     SessionParked,
     SessionRestarted,
     SessionResumed,
     SessionRolledBack,
     SessionStarted,
-    SessionStopped,
-    SessionUnwinding,
     SessionWoken,
     TrajectoryFellBack,
     TrajectoryRestarted,
-    UpstreamHeld,
 )
+from ..actors.people_events import (
+    ApprovalDecided,
+    ApprovalExpired,
+    ApprovalRequested,
+    DecisionTaken,
+)
+from ..actors.upstream_events import BreakerClosed, BreakerHalfOpen, BreakerOpened, UpstreamHeld
 from .answers import detail_words
 from .left import ask_words
 from .rollback_words import rollback_event_words

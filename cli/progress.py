@@ -11,8 +11,8 @@ from typing import TextIO
 from msgspec import Struct
 
 from ..actors.approvals.approvals import ApprovalRequest
+from ..actors.end_events import ENDS
 from ..actors.events import (
-    ApprovalRequested,
     CallStarted,
     CheckpointStored,
     Event,
@@ -20,15 +20,13 @@ from ..actors.events import (
     ModelAsked,
     ModelPiece,
     RetryScheduled,
-    SessionCompleted,
-    SessionHandedOver,
     SessionParked,
     SessionResumed,
     SessionStarted,
-    SessionStopped,
     SessionWoken,
 )
 from ..actors.inspection import ApprovalFact
+from ..actors.people_events import ApprovalRequested
 from .event_words import event_words
 from .left import ask_words
 from .terminal import Colour, Terminal, duration, fit, one_line, width_left
@@ -156,7 +154,7 @@ class Progress:
         if self._live and event.session_id:
             live = self._sessions.setdefault(event.session_id, Live(event.session_id))
             live.take(event, self._now())
-            if isinstance(event, SessionCompleted | SessionHandedOver | SessionStopped):
+            if isinstance(event, ENDS):
                 del self._sessions[event.session_id]
 
     def line(self, text: str, colour: Colour | None = None) -> None:

@@ -1,6 +1,6 @@
 """What is said of effects that are undone: entries of the journal and events as lines. Pure."""
 
-from ..actors.events import (
+from ..actors.end_events import (
     CompensationFinished,
     CompensationStarted,
     SessionFrozen,

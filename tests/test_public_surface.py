@@ -44,7 +44,7 @@ from ukemi import (
     guard,
     tool,
 )
-from ukemi.actors.events import CheckpointStored, Event, RetryScheduled, SessionCompleted
+from ukemi.actors import CheckpointStored, Event, RetryScheduled, SessionCompleted
 from ukemi.actors.warming import LATER
 from ukemi.models import ScriptedModel, call
 from ukemi.stores.base import Head

@@ -26,8 +26,9 @@ from ...supervisor.decide import History, Retry, decide
 from ...supervisor.errors import ErrorClass
 from ...supervisor.failure import Failure, Traits
 from ...supervisor.policy import Policy
+from ..end_events import CompensationFinished, CompensationStarted
 from ..ends import judged
-from ..events import CompensationFinished, CompensationStarted, RetryScheduled
+from ..events import RetryScheduled
 from ..gate import Entered, Held, enter
 from ..handover.wording import cleaned, clipped
 from ..ledger import CallId

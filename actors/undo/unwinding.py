@@ -14,7 +14,8 @@ from functools import partial
 from ...stores.base import StoreError
 from ...stores.records import Frozen, Noted, Undone, Unwinding
 from ...supervisor.errors import UkemiError
-from ..events import AlertRaised, SessionFrozen, SessionUnwinding
+from ..end_events import SessionFrozen, SessionUnwinding
+from ..events import AlertRaised
 from ..handover.file_changes import file_changes
 from ..handover.wording import clipped
 from ..ledger import CallId

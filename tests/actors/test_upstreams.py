@@ -28,7 +28,7 @@ from ukemi import (
     UsageError,
     tool,
 )
-from ukemi.actors.events import BreakerClosed, BreakerHalfOpen, BreakerOpened, UpstreamHeld
+from ukemi.actors.upstream_events import BreakerClosed, BreakerHalfOpen, BreakerOpened, UpstreamHeld
 from ukemi.models import call
 from ukemi.stores.memory import MemoryStore
 from ukemi.supervisor.policy import BreakerPolicy, RetryBudgetPolicy

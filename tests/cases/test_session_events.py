@@ -7,6 +7,7 @@ from sessions import PATIENT, agent, ended, run_one
 
 from ukemi import Budget, Completed, HandedOver, Runtime, SessionHandle, Stopped, tool
 from ukemi.actors.bus import BUFFER_MAX, RECENT_MAX
+from ukemi.actors.end_events import SessionCompleted, SessionHandedOver, SessionStopped
 from ukemi.actors.events import (
     CallFinished,
     CallStarted,
@@ -16,11 +17,8 @@ from ukemi.actors.events import (
     ModelAnswered,
     ModelAsked,
     ModelPiece,
-    SessionCompleted,
-    SessionHandedOver,
     SessionResumed,
     SessionStarted,
-    SessionStopped,
 )
 from ukemi.models import Hang, Pieces, call
 from ukemi.stores.memory import MemoryStore

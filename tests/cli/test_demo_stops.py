@@ -6,7 +6,7 @@ import anyio
 import pytest
 
 from ukemi import Completed, HandedOver, Runtime
-from ukemi.actors.events import ApprovalRequested
+from ukemi.actors.people_events import ApprovalRequested
 from ukemi.cli.demo_agents import ARTICLES
 from ukemi.cli.demo_person import PERSON, Person, look_at
 from ukemi.cli.demo_project_copy import copy_project, is_as_copied

@@ -5,7 +5,7 @@ from typing import get_args
 
 import pytest
 
-from ukemi.actors.events import (
+from ukemi.actors import (
     AlertRaised,
     ApprovalDecided,
     ApprovalExpired,
