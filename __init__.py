@@ -61,7 +61,8 @@ from .supervisor.errors import (
     UsageError,
 )
 from .supervisor.failure import Failure, Traits
-from .supervisor.policy import Policy, RetryPolicy
+from .supervisor.policy import Policy
+from .supervisor.policy_failures import RetryPolicy
 
 __version__ = "0.1.0"
 

@@ -21,7 +21,7 @@ from ..stores.records import (
     ToolCall,
 )
 from ..supervisor.classify import classify
-from ..supervisor.policy import PlanningPolicy
+from ..supervisor.policy_sessions import PlanningPolicy
 from ..supervisor.repetition import Loop
 from .events import TrajectoryFellBack, TrajectoryRestarted
 from .handover.dossier import Trouble

@@ -27,7 +27,7 @@ from ..supervisor import (
 )
 from ..supervisor.errors import ErrorClass, UkemiError
 from ..supervisor.exits import ExitReason
-from ..supervisor.policy import RestartPolicy
+from ..supervisor.policy_sessions import RestartPolicy
 from .accounts import Book
 from .admission import Admission
 from .events import AlertRaised, CallStuck, SessionRestarted

@@ -5,7 +5,8 @@ import math
 import anyio
 
 from ..supervisor.breaker import Breaker, Closed, Window, report
-from ..supervisor.policy import Policies, UpstreamPolicy
+from ..supervisor.policy import Policies
+from ..supervisor.policy_limits import UpstreamPolicy
 from .fairness import FairLine
 
 

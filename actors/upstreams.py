@@ -25,7 +25,8 @@ from ..supervisor.breaker import (
     state_name,
 )
 from ..supervisor.clock import Clock
-from ..supervisor.policy import Policies, UpstreamPolicy
+from ..supervisor.policy import Policies
+from ..supervisor.policy_limits import UpstreamPolicy
 from .events import Event
 from .fairness import FairLine
 from .upstream import Place, Upstream

@@ -15,7 +15,7 @@ import anyio
 import trio.testing
 
 from ukemi import Policy, RetryPolicy
-from ukemi.supervisor.policy import BreakerPolicy, RetryBudgetPolicy
+from ukemi.supervisor.policy_limits import BreakerPolicy, RetryBudgetPolicy
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests" / "support"))
 

@@ -20,7 +20,8 @@ from ..actors.runtime import Runtime
 from ..stores.base import SessionExists
 from ..supervisor.danger.policy import DangerPolicy, DangerRule
 from ..supervisor.danger.risks import DangerCategories
-from ..supervisor.policy import Policy, RetryPolicy
+from ..supervisor.policy import Policy
+from ..supervisor.policy_failures import RetryPolicy
 from .demo_agents import (
     REPAIR_TASK,
     buyer_of,

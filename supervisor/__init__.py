@@ -12,7 +12,8 @@ machine · calls, handle, collector, kernel.
 
 Of danger: shell reads commands, danger judges calls.
 
-And those of failures: failure · overflow, policy_choices, policy_limits, policy, policy_file · decide, breaker,
+And those of failures: failure · overflow · policy_checks, policy_choices, policy_layers, policy_failures,
+policy_limits, policy_sessions, policy, policy_file · decide, breaker,
 likeness, repetition · classifying · classify.
 """
 

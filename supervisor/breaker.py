@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from .errors import ErrorClass
 from .failure import Failure
-from .policy import BreakerPolicy, RetryBudgetPolicy
+from .policy_limits import BreakerPolicy, RetryBudgetPolicy
 
 SLOTS = 10
 """Parts of a window; counts older than the window are dropped part by part."""

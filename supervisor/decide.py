@@ -10,11 +10,11 @@ from msgspec import Struct
 from .errors import ErrorClass
 from .failure import Failure, Traits
 from .overflow import overflow_in
-from .policy import (
+from .policy import Policy
+from .policy_failures import (
     ConclusionPolicy,
     CorrectionPolicy,
     OverflowPolicy,
-    Policy,
     ReportPolicy,
     RetryPolicy,
 )

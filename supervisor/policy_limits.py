@@ -1,19 +1,11 @@
-"""The sections of the policy that say how much may happen at once. Data, checked when it is made."""
+"""The sections of the policy that say how much may happen at once, and what an upstream may be asked.
+
+Data, checked when it is made.
+"""
 
 from msgspec import Struct
 
-
-def _check_count(name: str, value: object, *, limitless: bool = True) -> None:
-    """Refuse what is no whole number of 1 or more; constructors take anything.
-
-    Raises:
-        ValueError: it names the value; nothing would ever run within less than one place.
-    """
-    if value is None and limitless:
-        return
-    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-        least = 'a whole number of at least 1, or "none"' if limitless else "a whole number above 0"
-        raise ValueError(f"{name}={value!r} must be {least}")
+from .policy_checks import check_count, check_least, check_share
 
 
 class AdmissionPolicy(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -30,8 +22,8 @@ class AdmissionPolicy(Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     waiting_max: int = 10_000
 
     def __post_init__(self) -> None:
-        _check_count("sessions_max", self.sessions_max)
-        _check_count("waiting_max", self.waiting_max, limitless=False)
+        check_count("sessions_max", self.sessions_max)
+        check_count("waiting_max", self.waiting_max, limitless=False)
 
 
 class TenancyPolicy(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -40,7 +32,7 @@ class TenancyPolicy(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     sessions_max: int | None = None
 
     def __post_init__(self) -> None:
-        _check_count("sessions_max", self.sessions_max)
+        check_count("sessions_max", self.sessions_max)
 
 
 class ConcurrencyPolicy(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -49,4 +41,53 @@ class ConcurrencyPolicy(Struct, frozen=True, kw_only=True, forbid_unknown_fields
     calls_max: int | None = None
 
     def __post_init__(self) -> None:
-        _check_count("calls_max", self.calls_max)
+        check_count("calls_max", self.calls_max)
+
+
+class RetryBudgetPolicy(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """How many repeats one upstream gets from all sessions together.
+
+    One is let through if, with it, those of the last ``window_s`` seconds are at most
+    ``retries_min`` and ``share_max`` of the first calls. One that has succeeded is not counted any
+    more, and while a breaker paces a recovery, its pace is the limit. ``share_max`` None: no limit.
+    """
+
+    share_max: float | None = 0.2
+    retries_min: int = 100
+    window_s: float = 10.0
+
+    def __post_init__(self) -> None:
+        check_least("share_max", self.share_max, 0)
+        check_least("retries_min", self.retries_min, 1)
+        check_least("window_s", self.window_s, 0.1)
+
+
+class BreakerPolicy(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """When calls to an upstream are held back, and how they are let through again.
+
+    It opens when, of the calls that ended in ``window_s`` seconds, ``failures_min`` and a share of
+    ``failure_share`` failed in passing or timed out. After ``open_s`` seconds one call is tried.
+    Once that succeeds, those held back are let through over twenty seconds, at ``recovery_per_s``
+    or faster where they are many; None: at once. ``failures_min`` None: it never opens.
+    """
+
+    failures_min: int | None = 20
+    failure_share: float = 0.5
+    window_s: float = 30.0
+    open_s: float = 10.0
+    recovery_per_s: float | None = 20.0
+
+    def __post_init__(self) -> None:
+        check_least("failures_min", self.failures_min, 1)
+        check_share("failure_share", self.failure_share)
+        check_least("window_s", self.window_s, 0.1)
+        check_least("open_s", self.open_s, 0.1)
+        check_least("recovery_per_s", self.recovery_per_s, 0.1)
+
+
+class UpstreamPolicy(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What all sessions together may ask of one upstream."""
+
+    retry_budget: RetryBudgetPolicy = RetryBudgetPolicy()
+    breaker: BreakerPolicy = BreakerPolicy()
+    concurrency: ConcurrencyPolicy = ConcurrencyPolicy()

@@ -19,7 +19,7 @@ from sys import maxsize as NEVER
 from msgspec import Struct
 
 from .likeness import Call, Likeness, Marks, Step, alike
-from .policy import PlanningPolicy
+from .policy_sessions import PlanningPolicy
 
 PERIOD_MAX = 4
 """Steps in the longest cycle that is seen."""

@@ -11,7 +11,7 @@ import msgspec
 from ...stores.records import Pruned
 from ...supervisor.decide import Prune
 from ...supervisor.failure import Failure
-from ...supervisor.policy import OverflowPolicy
+from ...supervisor.policy_failures import OverflowPolicy
 from ..events import ConversationPruned
 from ..handover.dossier import Alert, Trouble
 from ..metering import Meter

@@ -14,7 +14,7 @@ from ...supervisor.danger.paths import PathGlobs
 from ...supervisor.danger.paths import place_of as danger_place
 from ...supervisor.danger.sensitive import TEXT_MAX, sensitive_in
 from ...supervisor.errors import UsageError
-from ...supervisor.policy import StagingPolicy
+from ...supervisor.policy_sessions import StagingPolicy
 from ..text import decode
 
 PATHS_SHOWN = 5

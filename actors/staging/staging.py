@@ -16,7 +16,7 @@ from ...stores.records import StagedCheck, StagedResult, TreeWindow
 from ...supervisor.decide import HandOver
 from ...supervisor.errors import ErrorClass, PermissionDenied, ToolBug, UkemiError
 from ...supervisor.failure import Failure
-from ...supervisor.policy import StagingPolicy
+from ...supervisor.policy_sessions import StagingPolicy
 from ..attempting import Attempt
 from ..ends import Ended, Prepared, end_failed, interrupted
 from ..events import ChangeDecided, StagingVerdict

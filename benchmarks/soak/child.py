@@ -31,8 +31,9 @@ from ukemi import (
     UsageError,
 )
 from ukemi.stores.records import SessionStatus
-from ukemi.supervisor.policy import RetryPolicy, StoragePolicy, WaitPolicy
+from ukemi.supervisor.policy_failures import RetryPolicy
 from ukemi.supervisor.policy_limits import AdmissionPolicy, ConcurrencyPolicy, TenancyPolicy
+from ukemi.supervisor.policy_sessions import StoragePolicy, WaitPolicy
 
 from .books import Book, Effects, lines
 from .work import agents_of, tenant_of

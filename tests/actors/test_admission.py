@@ -23,8 +23,8 @@ from ukemi.models import call
 from ukemi.models.scripted import Reply
 from ukemi.stores.memory import MemoryStore
 from ukemi.stores.records import Said
-from ukemi.supervisor.policy import WaitPolicy
 from ukemi.supervisor.policy_limits import AdmissionPolicy, TenancyPolicy
+from ukemi.supervisor.policy_sessions import WaitPolicy
 
 
 class Jobs:

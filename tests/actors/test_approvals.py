@@ -39,7 +39,7 @@ from ukemi.models import Reply, Script, call
 from ukemi.stores.memory import MemoryStore
 from ukemi.stores.records import Answered, Decided, Intended, Judged, Requested
 from ukemi.supervisor.danger.policy import DangerPolicy, DangerRule
-from ukemi.supervisor.policy import RetryPolicy
+from ukemi.supervisor.policy_failures import RetryPolicy
 
 PAY: list[Reply] = [call("pay", to="ann", amount=3), "Paid."]
 PAY_AGAIN: Script = [PAY[0], call("pay", amount=3, to="ann"), "Paid twice."]

@@ -38,7 +38,8 @@ from ukemi.stores.records import (
     ToolCall,
     Undone,
 )
-from ukemi.supervisor.policy import AuditPolicy, Policy
+from ukemi.supervisor.policy import Policy
+from ukemi.supervisor.policy_sessions import AuditPolicy
 from ukemi.tools import finish, write_file
 
 # ---------------------------------------------------------------- the labelled sets

@@ -16,7 +16,7 @@ from ukemi.actors.outcome import Dossier
 from ukemi.models import call
 from ukemi.stores.base import Append, Write, Written
 from ukemi.stores.sqlite import SqliteStore
-from ukemi.supervisor.policy import RestartPolicy, StoragePolicy
+from ukemi.supervisor.policy_sessions import RestartPolicy, StoragePolicy
 
 POLICY = Policy(
     storage=StoragePolicy(retry_s_max=0.0),

@@ -10,7 +10,7 @@ from ukemi import Agent, Completed, Policy, Runtime
 from ukemi.models import ScriptedModel
 from ukemi.stores import MemoryStore
 from ukemi.stores.base import StoreFailed
-from ukemi.supervisor.policy import StoragePolicy
+from ukemi.supervisor.policy_sessions import StoragePolicy
 
 
 async def test_an_old_handle_learns_how_a_session_ended_that_another_has_reopened() -> None:

@@ -16,8 +16,8 @@ from ukemi.models import call
 from ukemi.models.scripted import Reply
 from ukemi.stores.base import Create, Write, Written
 from ukemi.stores.memory import MemoryStore
-from ukemi.supervisor.policy import BreakerPolicy, RetryPolicy
-from ukemi.supervisor.policy_limits import AdmissionPolicy
+from ukemi.supervisor.policy_failures import RetryPolicy
+from ukemi.supervisor.policy_limits import AdmissionPolicy, BreakerPolicy
 
 
 async def test_a_quiet_runtime_is_all_zeros_and_can_be_written_as_json(store: MemoryStore) -> None:

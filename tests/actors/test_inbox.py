@@ -38,7 +38,8 @@ from ukemi.stores.base import (
 from ukemi.stores.decisions import Resolve, encode_decision
 from ukemi.stores.memory import MemoryStore
 from ukemi.stores.records import Decided, Late
-from ukemi.supervisor.policy import RetryPolicy, StoragePolicy, WaitPolicy
+from ukemi.supervisor.policy_failures import RetryPolicy
+from ukemi.supervisor.policy_sessions import StoragePolicy, WaitPolicy
 
 SCRIPT: Script = [call("mail", to="ann"), "Done."]
 SOON_S = 2 * ASK_S + 0.5

@@ -33,7 +33,8 @@ from ukemi.stores.records import (
     ToolCall,
     Usage,
 )
-from ukemi.supervisor.policy import AuditPolicy, Policy
+from ukemi.supervisor.policy import Policy
+from ukemi.supervisor.policy_sessions import AuditPolicy
 
 CLAIM = "I have sent the email."
 """Of an agent without tools: nothing supports it, nothing speaks against it."""

@@ -45,7 +45,7 @@ from ukemi.models import ScriptedModel, call
 from ukemi.models.scripted import Reply
 from ukemi.stores.memory import MemoryStore
 from ukemi.stores.records import Answered, Intended, Resulted
-from ukemi.supervisor.policy import PlanningPolicy, StoragePolicy
+from ukemi.supervisor.policy_sessions import PlanningPolicy, StoragePolicy
 
 KINDS = ("safe", "keyed", "probed", "none")
 ORDERS = 6

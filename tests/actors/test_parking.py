@@ -26,7 +26,8 @@ from ukemi.models import ScriptedModel, call
 from ukemi.stores.base import Head
 from ukemi.stores.memory import MemoryStore
 from ukemi.stores.records import Intended, Parked, Resulted, Retried, Woken
-from ukemi.supervisor.policy import RetryPolicy, WaitPolicy
+from ukemi.supervisor.policy_failures import RetryPolicy
+from ukemi.supervisor.policy_sessions import WaitPolicy
 
 HOUR = 3600.0
 PATIENT = RetryPolicy(attempts_max=4, time_budget_s=3 * HOUR)

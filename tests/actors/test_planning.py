@@ -35,7 +35,7 @@ from ukemi.stores.records import (
     Resulted,
     Said,
 )
-from ukemi.supervisor.policy import PlanningPolicy
+from ukemi.supervisor.policy_sessions import PlanningPolicy
 
 ONCE = Policy(planning=PlanningPolicy(repeats_max=3, restarts_max=1, hint="Ask the manual."))
 

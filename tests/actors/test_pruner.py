@@ -41,7 +41,8 @@ from ukemi.models.scripted import Hang, Reply
 from ukemi.stores.memory import MemoryStore
 from ukemi.stores.records import Pruned, Resulted, ToolCall, Usage, decode_row
 from ukemi.supervisor.errors import TransientError
-from ukemi.supervisor.policy import OverflowPolicy, PlanningPolicy
+from ukemi.supervisor.policy_failures import OverflowPolicy
+from ukemi.supervisor.policy_sessions import PlanningPolicy
 
 PLANNING = PlanningPolicy(repeats_max=None)
 DIGEST = Policy(planning=PLANNING)

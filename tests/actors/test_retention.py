@@ -32,7 +32,7 @@ from ukemi.stores.records import (
     decode_row,
     encode_row,
 )
-from ukemi.supervisor.policy import StoragePolicy
+from ukemi.supervisor.policy_sessions import StoragePolicy
 
 STEPS = 100
 DOUBTFUL = 7

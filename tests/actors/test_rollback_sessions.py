@@ -27,7 +27,7 @@ from ukemi.actors.workspaces import Workspaces
 from ukemi.models import call
 from ukemi.stores.records import Intended, Resulted, RolledBack, RollingBack, Undone
 from ukemi.stores.sqlite import SqliteStore
-from ukemi.supervisor.policy import PlanningPolicy
+from ukemi.supervisor.policy_sessions import PlanningPolicy
 
 
 @pytest.fixture

@@ -39,7 +39,7 @@ from ukemi.stores.records import (
 from ukemi.stores.sqlite import SqliteStore
 from ukemi.supervisor.danger.policy import DangerPolicy
 from ukemi.supervisor.danger.risks import CATEGORIES, DangerCategories
-from ukemi.supervisor.policy import StagingPolicy
+from ukemi.supervisor.policy_sessions import StagingPolicy
 from ukemi.tools import delete_file, shell, write_file
 
 STAGED: tuple[AnyTool, ...] = (shell.staged(), write_file.staged(), delete_file.staged())

@@ -11,7 +11,7 @@ from ukemi.actors.secrets import Mask
 from ukemi.actors.staging.checks import check_checks, judged
 from ukemi.stores.workspace import Change, Entry, File, Link
 from ukemi.stores.workspace.entries import digest_of
-from ukemi.supervisor.policy import StagingPolicy
+from ukemi.supervisor.policy_sessions import StagingPolicy
 
 AWS = "AKIA" + "Q7R2T9W4X1Z8B5N3"  # put together, so that nobody takes this file for a leak
 PEM = "-----BEGIN RSA PRIV" + "ATE KEY-----"

@@ -38,7 +38,7 @@ from ukemi.models.scripted import Script
 from ukemi.stores.memory import MemoryStore
 from ukemi.supervisor.danger.policy import DangerPolicy, DangerRule
 from ukemi.supervisor.decide import Reason
-from ukemi.supervisor.policy import PlanningPolicy
+from ukemi.supervisor.policy_sessions import PlanningPolicy
 
 
 def failing(error: BaseException, **marks: Any) -> Agent:

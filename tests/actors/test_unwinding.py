@@ -58,7 +58,8 @@ from ukemi.stores.records import (
     Unwinding,
     decode_row,
 )
-from ukemi.supervisor.policy import RestartPolicy, RetryPolicy, StoragePolicy
+from ukemi.supervisor.policy_failures import RetryPolicy
+from ukemi.supervisor.policy_sessions import RestartPolicy, StoragePolicy
 
 
 @pytest.fixture

@@ -9,7 +9,8 @@ from ukemi.actors.events import Event
 from ukemi.actors.upstream import Upstream
 from ukemi.actors.upstreams import Ticket, Upstreams
 from ukemi.supervisor.breaker import Verdict
-from ukemi.supervisor.policy import BreakerPolicy, Policies, RetryBudgetPolicy
+from ukemi.supervisor.policy import Policies
+from ukemi.supervisor.policy_limits import BreakerPolicy, RetryBudgetPolicy
 
 SHORT = RetryBudgetPolicy(share_max=0.2, retries_min=2, window_s=3.0)
 POLICIES = (

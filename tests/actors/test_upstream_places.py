@@ -9,7 +9,7 @@ from ukemi.actors.model import ModelRequest
 from ukemi.models import call
 from ukemi.models.scripted import Reply
 from ukemi.stores.memory import MemoryStore
-from ukemi.supervisor.policy import RetryPolicy
+from ukemi.supervisor.policy_failures import RetryPolicy
 
 JOB_S = 10.0
 

@@ -31,8 +31,8 @@ from ukemi import (
 from ukemi.actors.upstream_events import BreakerClosed, BreakerHalfOpen, BreakerOpened, UpstreamHeld
 from ukemi.models import call
 from ukemi.stores.memory import MemoryStore
-from ukemi.supervisor.policy import BreakerPolicy, RetryBudgetPolicy
 from ukemi.supervisor.policy_file import parse_policy
+from ukemi.supervisor.policy_limits import BreakerPolicy, RetryBudgetPolicy
 
 QUICK = Policy(breaker=BreakerPolicy(failures_min=2, open_s=10.0))
 

@@ -28,7 +28,7 @@ from ukemi.models import Reply, call
 from ukemi.stores.memory import MemoryStore
 from ukemi.stores.records import Decided, Intended, Judged, Requested, Resulted
 from ukemi.supervisor.danger.policy import DangerPolicy, DangerRule
-from ukemi.supervisor.policy import StoragePolicy
+from ukemi.supervisor.policy_sessions import StoragePolicy
 
 
 @pytest.fixture

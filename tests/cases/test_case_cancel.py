@@ -24,7 +24,7 @@ from ukemi.models import Hang, call
 from ukemi.models.scripted import Reply, Script
 from ukemi.stores.memory import MemoryStore
 from ukemi.stores.records import Resulted, Retried
-from ukemi.supervisor.policy import RetryPolicy
+from ukemi.supervisor.policy_failures import RetryPolicy
 
 # ---------------------------------------------------------------- CA-01
 

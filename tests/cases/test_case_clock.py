@@ -10,7 +10,7 @@ from ukemi.actors.tooling.tools import AnyTool
 from ukemi.models import Hang, call
 from ukemi.stores.memory import MemoryStore
 from ukemi.stores.records import Booked, Ended, Resulted, Retried
-from ukemi.supervisor.policy import RetryPolicy
+from ukemi.supervisor.policy_failures import RetryPolicy
 
 JUMPS = ((2.0, 3_600_000), (5.0, -7_200_000))
 

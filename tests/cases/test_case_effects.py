@@ -25,7 +25,7 @@ from ukemi.models.scripted import Reply
 from ukemi.stores.base import StoreFailed
 from ukemi.stores.memory import MemoryStore
 from ukemi.stores.records import Intended, Resulted
-from ukemi.supervisor.policy import StoragePolicy
+from ukemi.supervisor.policy_sessions import StoragePolicy
 
 
 class Refunds:

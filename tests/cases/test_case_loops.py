@@ -22,7 +22,7 @@ from ukemi import (
 from ukemi.models import call
 from ukemi.models.scripted import Reply
 from ukemi.stores.memory import MemoryStore
-from ukemi.supervisor.policy import PlanningPolicy, RestartPolicy
+from ukemi.supervisor.policy_sessions import PlanningPolicy, RestartPolicy
 
 THREE = Policy(planning=PlanningPolicy(repeats_max=3, near_repeats_max=3))
 

@@ -20,7 +20,7 @@ from ukemi.models.calls import ArrivedCall, read_calls
 from ukemi.stores.memory import MemoryStore
 from ukemi.stores.records import Answered, JournalEntry, ToolCall, Usage
 from ukemi.stores.sqlite import SqliteStore
-from ukemi.supervisor.policy import RetryPolicy
+from ukemi.supervisor.policy_failures import RetryPolicy
 
 
 @pytest.fixture(params=REAL_BACKENDS)

@@ -29,8 +29,8 @@ from ukemi.models import ScriptedModel, call
 from ukemi.stores.memory import MemoryStore
 from ukemi.stores.records import Answered, JournalEntry, Retried
 from ukemi.supervisor.classify import classify
-from ukemi.supervisor.policy import BreakerPolicy, RetryBudgetPolicy
 from ukemi.supervisor.policy_file import parse_policy
+from ukemi.supervisor.policy_limits import BreakerPolicy, RetryBudgetPolicy
 
 
 def same(policy: RetryPolicy, **sections: Any) -> Policy:

@@ -16,7 +16,7 @@ from ukemi.models import call
 from ukemi.stores.records import Resulted, ToolCall
 from ukemi.stores.sqlite import SqliteStore
 from ukemi.stores.workspace import path_bytes
-from ukemi.supervisor.policy import StoragePolicy
+from ukemi.supervisor.policy_sessions import StoragePolicy
 
 
 @pytest.fixture(params=[("asyncio", {"use_uvloop": False})], ids=["asyncio"])

@@ -21,7 +21,7 @@ from ukemi.models import call
 from ukemi.stores.base import Create, Facts, StoreUnusable, Written
 from ukemi.stores.records import Opened, encode_row
 from ukemi.stores.sqlite import SqliteStore
-from ukemi.supervisor.policy import StoragePolicy
+from ukemi.supervisor.policy_sessions import StoragePolicy
 
 pytestmark = pytest.mark.realtime
 

@@ -39,7 +39,8 @@ from ukemi.stores.records import (
     ToolCall,
     Usage,
 )
-from ukemi.supervisor.policy import OverflowPolicy, StoragePolicy
+from ukemi.supervisor.policy_failures import OverflowPolicy
+from ukemi.supervisor.policy_sessions import StoragePolicy
 
 # ---------------------------------------------------------------- SU-01: cut at every position
 

@@ -38,7 +38,7 @@ from ukemi.actors.events import AlertRaised, SessionRestarted
 from ukemi.models import Reply, ScriptedModel, call
 from ukemi.stores.memory import MemoryStore
 from ukemi.stores.records import JournalEntry, Resulted, Retried
-from ukemi.supervisor.policy import ConclusionPolicy
+from ukemi.supervisor.policy_failures import ConclusionPolicy
 
 C = ErrorClass
 BYSTANDERS = 5

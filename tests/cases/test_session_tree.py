@@ -40,7 +40,7 @@ from ukemi.stores.base import Fenced
 from ukemi.stores.memory import MemoryStore
 from ukemi.stores.records import Intended, Resulted
 from ukemi.supervisor import Supervisor
-from ukemi.supervisor.policy import RestartPolicy
+from ukemi.supervisor.policy_sessions import RestartPolicy
 
 
 def supervisor(runtime: Runtime, path: str) -> Supervisor:

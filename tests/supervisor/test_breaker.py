@@ -26,7 +26,7 @@ from ukemi.supervisor.breaker import (
     report,
     verdict_of,
 )
-from ukemi.supervisor.policy import BreakerPolicy, RetryBudgetPolicy
+from ukemi.supervisor.policy_limits import BreakerPolicy, RetryBudgetPolicy
 
 POLICY = BreakerPolicy(
     failures_min=3, failure_share=0.5, window_s=10.0, open_s=10.0, recovery_per_s=2.0

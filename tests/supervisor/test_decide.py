@@ -21,7 +21,7 @@ from ukemi.supervisor.decide import (
 )
 from ukemi.supervisor.errors import MayHaveExecuted
 from ukemi.supervisor.failure import MODEL_TRAITS
-from ukemi.supervisor.policy import CorrectionPolicy, OverflowPolicy, RetryPolicy
+from ukemi.supervisor.policy_failures import CorrectionPolicy, OverflowPolicy, RetryPolicy
 
 C = ErrorClass
 READ = Traits(safe_to_retry=True)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from ukemi.supervisor.likeness import Call, Step
-from ukemi.supervisor.policy import PlanningPolicy
+from ukemi.supervisor.policy_sessions import PlanningPolicy
 from ukemi.supervisor.repetition import Loop, Trail, find_loop
 
 POLICY = PlanningPolicy(repeats_max=3, failing_repeats_max=None, near_repeats_max=5)

@@ -16,7 +16,7 @@ from ukemi.supervisor.likeness import (
     Step,
     alike_arguments,
 )
-from ukemi.supervisor.policy import PlanningPolicy
+from ukemi.supervisor.policy_sessions import PlanningPolicy
 from ukemi.supervisor.repetition import PERIOD_MAX, Loop, Trail
 
 # ---------------------------------------------------------------- the rules, as they are written

@@ -18,7 +18,7 @@ import anyio
 from ukemi import Agent, Completed, Policy, RateLimited, Runtime, SessionHandle, tool
 from ukemi.actors import SessionParked
 from ukemi.models import ScriptedModel, call
-from ukemi.supervisor.policy import WaitPolicy
+from ukemi.supervisor.policy_sessions import WaitPolicy
 
 SESSION = "s-1"
 LEASE_S = 2.0

@@ -32,7 +32,8 @@ from ukemi.stores.records import (
     ToolCall,
     encode_row,
 )
-from ukemi.supervisor.policy import PlanningPolicy, Policy
+from ukemi.supervisor.policy import Policy
+from ukemi.supervisor.policy_sessions import PlanningPolicy
 
 NO_UVLOOP = pytest.mark.skipif(find_spec("uvloop") is None, reason="uvloop is not installed")
 

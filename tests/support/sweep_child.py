@@ -47,7 +47,7 @@ from ukemi.models import Reply, ScriptedModel, call
 from ukemi.stores.base import Append, Write, Written
 from ukemi.stores.records import Resulted, decode_row
 from ukemi.stores.sqlite import Durability, SqliteStore
-from ukemi.supervisor.policy import StoragePolicy
+from ukemi.supervisor.policy_sessions import StoragePolicy
 
 
 class Killer:

@@ -21,8 +21,8 @@ from ukemi import (
 from ukemi.actors.events import CheckpointStored
 from ukemi.supervisor import StartFailed
 from ukemi.supervisor.danger.policy import DangerPolicy
-from ukemi.supervisor.policy import (
-    BreakerPolicy,
+from ukemi.supervisor.policy_limits import BreakerPolicy
+from ukemi.supervisor.policy_sessions import (
     PlanningPolicy,
     RestartPolicy,
     StoragePolicy,
