@@ -187,9 +187,10 @@ class Calling:
                 self._waits(asked.id)
                 return
             ended = came
+        note = ""
         if changed is not None and not self._session.installed.is_guard:
-            ended = _with_changes(ended, changed)
-        await self._append(turn, index, ended).wait()
+            note = _said_of_changes(changed)
+        await self._append(turn, index, ended, note).wait()
         if ended.trouble is not None and self._trouble is None:
             self._trouble = ended.trouble
 
@@ -221,7 +222,7 @@ class Calling:
         await session.journal.append(late, noted, session.booked(), blobs=ended.blobs).wait()
         return ended.trouble
 
-    def _append(self, turn: Turn, index: int, ended: Ended) -> Acknowledgement:
+    def _append(self, turn: Turn, index: int, ended: Ended, note: str = "") -> Acknowledgement:
         """Store a result: the tool message, the ledger's result and the checkpoint in one."""
         session = self._session
         n = turn.answered.n
@@ -251,6 +252,7 @@ class Calling:
             no_snapshot=ended.no_snapshot,
             trouble=None if ended.trouble is None else trouble_to_data(ended.trouble),
             held_s=ended.held_s,
+            note=note,
         )
         self._tell(call, turn.answered.calls[index].name, ended)
         facts = session.facts_after([result]) if session.facts.requests else None
@@ -272,9 +274,12 @@ class Calling:
         )
 
 
-def _with_changes(ended: Ended, approval: Approval) -> Ended:
-    """Say with what a call has run, where a person has changed what it was asked with."""
+def _said_of_changes(approval: Approval) -> str:
+    """Say with what a call has run, where a person has changed what it was asked with.
+
+    It stands beside the result: a compensation is given what the call returned, and nothing more.
+    """
     if approval.arguments is None:
-        return ended
-    note = f"[run with other arguments, as {approval.by or 'a person'} decided: "
-    return msgspec.structs.replace(ended, content=f"{note}{approval.arguments}]\n{ended.content}")
+        return ""
+    by = approval.by or "a person"
+    return f"[run with other arguments, as {by} decided: {approval.arguments}]"

@@ -334,6 +334,8 @@ def _told(call: ToolCall, result: Resulted) -> ToolMessage:
     content = result.content
     if result.replayed:
         content = REPLAYED.get(result.by, "") + content
+    if result.note:
+        content = f"{result.note}\n{content}"
     return ToolMessage(call.id, call.name, content, result.state != "succeeded")
 
 

@@ -218,7 +218,7 @@ class Teller:
         """Try again later. It is only logged: an alert about this would go the same way."""
         warn, now = waiting.warn, self._clock.now()
         waiting.attempts += 1
-        told = f"{type(error).__name__}: {error}"
+        told = encodable(self._mask(f"{type(error).__name__}: {error}"))
         log("ukemi", "warning", "alert.untold", text=warn.text, error=told)
         waiting.due_at = now + delay_s(waiting.attempts)
         if waiting.attempts >= ATTEMPTS_MAX:

@@ -5,6 +5,7 @@ what a reader takes for one character: a flag, a letter with its accents, an emo
 modifiers, a surrogate pair, a line end of two characters.
 """
 
+import json
 import re
 import unicodedata
 from typing import Literal
@@ -23,6 +24,12 @@ _HOSTILE = lazy_pattern("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028\u2029\ud800-
 _HOSTILE_ASCII = bytes([*range(9), 11, 12, *range(14, 32), 127])
 _SHORT = 100  # up to here a look at each character is the quickest; nothing hostile is printable
 _PAIR = lazy_pattern("[\ud800-\udbff][\udc00-\udfff]")
+# Without width, or turning the order about: nothing of it is seen. Joiners count beside ASCII alone.
+_UNSEEN = lazy_pattern(
+    "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f"
+    "\u3164\ufe00-\ufe0e\ufeff\uffa0\ufff0-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a"
+    "\U000e0000-\U000e0fff]|(?<=[\x00-\x7f])[\u200c\u200d]|[\u200c\u200d](?=[\x00-\x7f])"
+)
 _HANGUL_FOLLOWERS = {
     "L": ("L", "V", "LV", "LVT"),
     "V": ("V", "T"),
@@ -82,6 +89,15 @@ def clean(value: str | bytes) -> Cleaned:
     return Cleaned(_HOSTILE.sub(_visible, text), (*changed, *found))
 
 
+def visible(text: str) -> str:
+    r"""Return a text with what cannot be seen, or changes the order of what can, as escapes (``\u202e``).
+
+    For whoever decides by what is read. In JSON the escapes mean the very same characters. Joiners stay
+    where letters and emoji of other scripts need them.
+    """
+    return text if text.isascii() else _UNSEEN.sub(_escape, text)
+
+
 def exact(text: str) -> str:
     """Return a text as a plain str: a subclass is the same to a reader, and not to an encoder."""
     return text if type(text) is str else str.__str__(text)
@@ -127,6 +143,10 @@ def _visible(match: re.Match[str]) -> str:
     if code == 0x7F:
         return "␡"
     return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"
+
+
+def _escape(match: re.Match[str]) -> str:
+    return json.dumps(match[0])[1:-1]
 
 
 def size(text: str, unit: Unit = "bytes") -> int:

@@ -123,14 +123,14 @@ class Approving:
     def _not_told(self, shown: ApprovalRequest, error: Exception) -> None:
         session = self._session
         what = f"no end within {error.limit_s:g} s" if isinstance(error, TimedOut) else repr(error)
-        said = f"on_approval failed for request {shown.request}: {what[:300]}"
+        what = session.services.mask(what)[:300]  # in this order: a cut leaves half of a secret
+        said = f"on_approval failed for request {shown.request}: {what}"
         cause, every_s = "on_approval", ALERT_EVERY_S
         if shown.expired:  # nobody will be told of this one by other ways: each has its own alert
             said += "; its time is over, so it counts as denied"
             cause, every_s = f"on_approval {shown.request}", 0.0
-        text = session.services.mask(said)
-        if session.services.alerts.due(cause, text, every_s):
-            session.emit(AlertRaised(session_id=session.id, at_ms=session.now_ms(), text=text))
+        if session.services.alerts.due(cause, said, every_s):
+            session.emit(AlertRaised(session_id=session.id, at_ms=session.now_ms(), text=said))
 
     async def _wait_here(self, step: AwaitDecision) -> None:
         """Wait in memory: a sub-session's parent is there anyway, and waits for it."""

@@ -17,7 +17,7 @@ from ..closing import CannotTell, resources_of
 from ..ends import Asked, Ended
 from ..session import Session
 from ..state import DENIED
-from ..text import shorten
+from ..text import clean, shorten, visible
 from ..tooling.arguments import digest
 from ..tooling.tools import AnyTool
 
@@ -76,7 +76,9 @@ def _request(
     number: int,
 ) -> Requested:
     mask, steady = session.services.mask, session.services.steady
-    shown = shorten(mask(asked.call.arguments), ARGUMENTS_CHARS, unit="chars").text
+    whole = visible(mask(asked.call.arguments))
+    # What matters may stand at either end.
+    shown = shorten(whole, ARGUMENTS_CHARS, unit="chars", tail=0.5).text
     expires_s = danger.expires_s
     return Requested(
         asked.n,
@@ -88,7 +90,7 @@ def _request(
         None if expires_s is None else steady.after_ms(expires_s),
         number,
         verdict.category,
-        mask(verdict.risk),
+        visible(clean(mask(verdict.risk)).text),
         verdict.rule,
     )
 

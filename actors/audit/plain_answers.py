@@ -37,7 +37,9 @@ def needs_journal(state: SessionState, calls: int) -> bool:
     ledger = state.ledger
     if calls != state.counter or ledger.open or ledger.answers:
         return True
-    return any(each.by or each.state != "succeeded" for each in ledger.effects.values())
+    # What a person has changed ran with other arguments than the messages show.
+    effects = ledger.effects.values()
+    return any(each.by or each.state != "succeeded" or each.arguments for each in effects)
 
 
 @lru_cache(maxsize=256)

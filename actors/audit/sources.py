@@ -15,6 +15,7 @@ from ...stores.records import (
     Answered,
     Ended,
     JournalEntry,
+    Judged,
     Late,
     Noted,
     Restarted,
@@ -90,6 +91,10 @@ def ran_of_journal(entries: Iterable[JournalEntry]) -> list[Ran]:
                 ran = {at: msgspec.structs.replace(each, earlier=True) for at, each in ran.items()}
             case Answered():
                 asked.update({(entry.n, i): call for i, call in enumerate(entry.calls)})
+            case Judged(arguments=str() as edited) if (entry.n, entry.index) in asked:
+                # A person lets it run with other arguments: those are what was executed.
+                at = (entry.n, entry.index)
+                asked[at] = msgspec.structs.replace(asked[at], arguments=edited)
             case Resulted() if (entry.n, entry.index) in asked:
                 ran[entry.n, entry.index] = _ran(asked[entry.n, entry.index], entry)
             case Late() | Allowed() | Undone() if (entry.n, entry.index) in ran:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from ...supervisor.patterns import lazy_pattern
 from ..outcome import Dossier, HandedOver, Option
-from ..text import clean
+from ..text import clean, visible
 
 _SPECIAL = lazy_pattern(r"([\\`*_{}\[\]<>|#])")
 _FENCE = lazy_pattern(r"`{3,}")
@@ -119,12 +119,12 @@ def _list(items: Sequence[str] | Iterator[str]) -> list[str]:
 
 def _line(text: str) -> str:
     """Return a text in one line, as itself: nothing in it is markup."""
-    return _SPECIAL.sub(r"\\\1", " ".join(clean(text).text.split()))
+    return _SPECIAL.sub(r"\\\1", " ".join(visible(clean(text).text).split()))
 
 
 def _block(text: str) -> list[str]:
     """Return a text as it is, in a fence that it cannot close."""
-    body = clean(text).text
+    body = visible(clean(text).text)
     longest = max((len(run) for run in _FENCE.findall(body)), default=2)
     fence = "`" * (longest + 1)
     return [fence, *body.splitlines(), fence]

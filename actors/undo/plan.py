@@ -167,7 +167,8 @@ def _end(
     call: CallId, effect: Effect, undo: Undo | None, is_frozen: bool, arguments: str
 ) -> EffectEnd:
     n, index = call
-    arguments = arguments[:ARGUMENTS_CHARS_MAX]
+    # A person may have let it run with other arguments than the model's.
+    arguments = (effect.arguments or arguments)[:ARGUMENTS_CHARS_MAX]
     if undo is None:
         standing: EffectStanding = "frozen" if is_frozen else "kept"
         return EffectEnd(n=n, index=index, tool=effect.tool, arguments=arguments, standing=standing)

@@ -62,7 +62,7 @@ class Resulted(Entry, frozen=True, tag="result"):
     ``no_snapshot`` says why that is not known. ``trouble``: what the session is handed over for with
     it, so that a process killed before the end is stored hands it over all the same. ``held_s``: seconds
     for which its upstream was not asked, since others could not reach it; not in ``elapsed_s`` where it
-    succeeded.
+    succeeded. ``note`` is what the model is told above the content, and no part of what the call gave.
     """
 
     n: int
@@ -86,6 +86,7 @@ class Resulted(Entry, frozen=True, tag="result"):
     no_snapshot: str = ""
     trouble: dict[str, Any] | None = None
     held_s: float = 0.0
+    note: str = ""
 
 
 class Late(Entry, frozen=True, tag="late"):
