@@ -114,11 +114,12 @@ class Family(Life):
         child.restarting = False
         life = child.life
         if life is not None:
+            found_dead = not life.alive and life.asked is None
             if life.alive:
                 yield from self._await_end(life, self._ask(child, life))
             child.life = None
             child.final = life.reason
-            self.check_end(child, life)
+            self.check_end(child, life, found_dead=found_dead)
         child.close()
 
     def _ask(self, child: Child, life: Life) -> float | None:
@@ -150,10 +151,13 @@ class Family(Life):
         if life.alive and self.alive:
             life.give_up(after_s)
 
-    def check_end(self, child: Child, life: Life) -> None:
+    def check_end(self, child: Child, life: Life, *, found_dead: bool = False) -> None:
         reason = life.reason or NORMAL
         spec = child.spec
-        if not ended_as_asked(spec.restart, spec.shutdown_s, reason, forgiving=self.dynamic):
+        elixir = isinstance(self.spec, DynamicSpec) and self.spec.template is None
+        if not ended_as_asked(
+            spec.restart, spec.shutdown_s, reason, elixir=elixir, found_dead=found_dead
+        ):
             self.services.report(
                 ShutdownFault(supervisor=self.label, child=child.id, reason=reason)
             )
@@ -169,10 +173,13 @@ class Family(Life):
     def _stop_together(self) -> Waiting[None]:
         limits: dict[float | None, float] = {}
         asked: list[tuple[Child, Life, float | None]] = []
+        dead: set[Child] = set()
         for kid in list(self.kids.values()):
             kid.cancel_timer()
             if kid.life is None:
                 continue
+            if not kid.life.alive and kid.life.asked is None:
+                dead.add(kid)
             limit = self._ask(kid, kid.life) if kid.life.alive else 0.0
             limit = None if limit is None else max(limit, self.services.kill_grace_s)
             limits[limit] = self.services.deadline(limit)
@@ -186,7 +193,7 @@ class Family(Life):
                 if own == limit and life.alive:
                     life.give_up(limit or 0.0)
         for kid, life, _ in asked:
-            self.check_end(kid, life)
+            self.check_end(kid, life, found_dead=kid in dead)
 
     def forgets(self, child: Child) -> bool:
         """Whether the specification goes when the child ends."""

@@ -48,20 +48,31 @@ def worth_reporting(restart: Restart, reason: ExitReason) -> bool:
 
 
 def ended_as_asked(
-    restart: Restart, shutdown_s: ShutdownTime, reason: ExitReason, *, forgiving: bool = False
+    restart: Restart,
+    shutdown_s: ShutdownTime,
+    reason: ExitReason,
+    *,
+    elixir: bool = False,
+    found_dead: bool = False,
 ) -> bool:
     """Tell whether a child that was told to stop ended as it should; else that is reported.
 
-    ``forgiving`` is a dynamic supervisor: there shutdown(x) is fine for a permanent child, too.
+    ``elixir`` is a dynamic supervisor without a template, which is Elixir's and not OTP's: there
+    shutdown(x) is fine for a permanent child too, nothing but a kill for one to be killed, and
+    nothing but a normal end for one that was dead before it was told.
     """
+    if elixir and found_dead:
+        return isinstance(reason, Normal) and restart is not RestartType.PERMANENT
+    if elixir and shutdown_s is BRUTAL_KILL:
+        return isinstance(reason, Killed)
+    if elixir and isinstance(reason, Shutdown):
+        return True
     match reason:
         case Killed():
             return shutdown_s is BRUTAL_KILL
         case Shutdown(detail="", cause=None):
             return shutdown_s is not BRUTAL_KILL or restart is not RestartType.PERMANENT
-        case Shutdown():
-            return forgiving or restart is not RestartType.PERMANENT
-        case Normal():
+        case Shutdown() | Normal():
             return restart is not RestartType.PERMANENT
         case _:
             return False

@@ -135,10 +135,44 @@ def test_who_ended_as_asked(
     assert ended_as_asked(restart, shutdown_s, reason) is well
 
 
-def test_a_dynamic_supervisor_forgives_shutdown_x() -> None:
-    """As Elixir's does, also for a permanent child."""
-    assert ended_as_asked(PERMANENT, 5.0, Shutdown("x"), forgiving=True)
-    assert not ended_as_asked(PERMANENT, 5.0, Normal(), forgiving=True)
+ELIXIR_STOPS = [
+    (PERMANENT, 5.0, Shutdown("x"), True),
+    (PERMANENT, 5.0, Normal(), False),
+    (TRANSIENT, 5.0, Normal(), True),
+    (TRANSIENT, 5.0, BOOM, False),
+    (PERMANENT, BRUTAL_KILL, Killed(), True),
+    (TRANSIENT, BRUTAL_KILL, Shutdown(), False),
+    (TRANSIENT, BRUTAL_KILL, Normal(), False),
+]
+
+
+@pytest.mark.parametrize(("restart", "shutdown_s", "reason", "well"), ELIXIR_STOPS)
+def test_who_ended_as_asked_by_elixir(
+    restart: RestartType, shutdown_s: float, reason: ExitReason, well: bool
+) -> None:
+    """Its dynamic supervisor forgives shutdown(x), and wants who is killed to have been alive."""
+    assert ended_as_asked(restart, shutdown_s, reason, elixir=True) is well
+
+
+@pytest.mark.parametrize(
+    ("restart", "reason", "well"),
+    [
+        (TRANSIENT, Normal(), True),
+        (PERMANENT, Normal(), False),
+        (TRANSIENT, Shutdown(), False),
+        (TRANSIENT, Shutdown("x"), False),
+        (TRANSIENT, BOOM, False),
+    ],
+)
+def test_who_was_dead_before_it_was_told(
+    restart: RestartType, reason: ExitReason, well: bool
+) -> None:
+    """Elixir tells of all but a normal end; OTP makes no difference."""
+    found = ended_as_asked(restart, 5.0, reason, elixir=True, found_dead=True)
+    assert found is well
+    assert ended_as_asked(restart, 5.0, reason, found_dead=True) is ended_as_asked(
+        restart, 5.0, reason
+    )
 
 
 @pytest.mark.parametrize(

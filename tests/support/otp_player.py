@@ -65,18 +65,30 @@ from ukemi.supervisor import (
     UkemiError,
     UnexpectedMessage,
 )
+from ukemi.supervisor.events import Call, Waiting
 
 # Rounds of the loop within which everything that happens at once has happened.
 _ROUNDS = 25
-_BUSY = "busy!"
+_HELD = "held!"
 
 
 class Hold:
-    """A start attempt stopped half way."""
+    """A start attempt stopped half way, or a supervisor that is kept busy."""
 
-    def __init__(self) -> None:
+    def __init__(self, wake: Callable[[], None] | None = None) -> None:
         self.reached = Event()
         self.go = Event()
+        self._wake = wake
+
+    def release(self) -> None:
+        self.go.set()
+        if self._wake is not None:
+            self._wake()
+
+    def busy(self, _machine: object) -> Waiting[None]:
+        """The script of a call that takes until it is released."""
+        while not self.go.is_set():
+            yield None
 
 
 class Player:
@@ -183,39 +195,23 @@ class Player:
         return node.state if node is not None else None
 
     async def batch(self, step: Json) -> tuple[Json, list[Json]]:
-        """Make the supervisor busy with a start that comes to nothing, while the items happen."""
-        sup = step["sup"]
-        busy = f"{_BUSY}{self.attempts[_BUSY]}"
-        self.attempts[_BUSY] += 1
-        hold = self.holds[f"{self.real(sup)}/{busy}"] = Hold()
-        kind = self.unnamed.get(self.real(sup))
-        spec: Any = ChildSpec(
-            id=busy, start=Worker(self.body, {}), restart=RestartType.TEMPORARY, wait_ready=True
-        )
-        results: list[Json] = []
-        async with anyio.create_task_group() as group:
-            group.start_soon(
-                self.quietly,
-                partial(self.sup(sup).start_child, busy if kind == "simple_one_for_one" else spec),
-            )
-            await self.rounds()
-            results = await self.meanwhile(step["items"], hold)
-        return "ok", results
-
-    async def quietly(self, call: Callable[[], Awaitable[object]]) -> None:
-        try:
-            await call()
-        except UkemiError:
-            return
+        """Keep the supervisor busy while the items happen."""
+        machine = self.kernel._machine(self.real(step["sup"]))  # pyright: ignore[reportPrivateUsage]
+        hold = Hold(machine.child_ready if machine is not None else None)
+        if machine is not None:
+            machine.post(Call(hold.busy, None))
+        return "ok", await self.meanwhile(step["items"], hold)
 
     async def with_hold(self, step: Json) -> tuple[Json, list[Json]]:
-        hold = self.holds[self.real(step.get("hold", step["child"]))] = Hold()
+        at = self.real(step.get("hold", step["child"]))
+        hold = self.holds[at] = Hold()
         result = await self.do({k: v for k, v in step.items() if k != "meanwhile"})
         async with anyio.create_task_group() as group:
             # If no attempt is made after all, the items happen when all is quiet.
             group.start_soon(self.settle_and, group.cancel_scope.cancel)
             await hold.reached.wait()
             group.cancel_scope.cancel()
+        self.holds.pop(at, None)
         return result, await self.meanwhile(step["meanwhile"], hold)
 
     async def settle_and(self, then: Callable[[], None]) -> None:
@@ -233,7 +229,7 @@ class Player:
             for number, item in enumerate(items):
                 group.start_soon(put, number, item)
                 await self.rounds()
-            hold.go.set()
+            hold.release()
         return results
 
     # -- the bodies of the workers ------------------------------------------------------------------
@@ -242,9 +238,6 @@ class Player:
         path = ctx.ref.path
         plan = plan | self.plans.get(path, {})
         hold = self.holds.pop(path, None)
-        if _BUSY in path and hold is not None:
-            await hold.go.wait()
-            raise IgnoreStart
         outcome = self.next_outcome(path, plan)
         if hold is not None:
             hold.reached.set()
@@ -327,7 +320,9 @@ class Player:
 
         def children() -> Iterable[Spec]:
             begin()
-            return [self.spec(each, path) for each in sup.get("children", ())]
+            kids = [self.spec(each, path) for each in sup.get("children", ())]
+            hold = self.holds.pop(path, None)
+            return kids if hold is None else [self.held(hold), *kids]
 
         try:
             if sup.get("strategy") in ("simple_one_for_one", "dynamic"):
@@ -335,6 +330,16 @@ class Player:
             return SupervisorSpec(**fields, **flags(sup), strategy=strategy(sup), children=children)
         except InvalidSpec as error:
             return SupervisorSpec(**fields, children=partial(_refuse, begin, error))
+
+    def held(self, hold: Hold) -> Spec:
+        """Make a child that holds its supervisor up while that starts; nothing remains of it."""
+
+        async def wait(_ctx: Context[Any]) -> None:
+            hold.reached.set()
+            await hold.go.wait()
+            raise IgnoreStart
+
+        return ChildSpec(id=_HELD, start=wait, restart=RestartType.TEMPORARY, wait_ready=True)
 
     def pool(self, fields: dict[str, Any], sup: Json, path: str, begin: Callable[[], None]) -> Spec:
         self.unnamed[path] = sup["strategy"]
@@ -383,7 +388,7 @@ class Player:
 
     def on_progress(self, progress: Progress) -> None:
         path = progress.path
-        if path.split("/")[0] != "root" or _BUSY in path:
+        if path.split("/")[0] != "root" or _HELD in path:
             return
         shown = self.shown(path)
         event: Json = {"path": shown}
@@ -406,7 +411,7 @@ class Player:
         self.event_at = self.kernel.now()
 
     def on_report(self, report: Report) -> None:
-        if report.supervisor.split("/")[0] != "root" or _BUSY in report.child:
+        if report.supervisor.split("/")[0] != "root":
             return
         child = self.name_in_report(report)
         said: Json = {"sup": self.shown(report.supervisor), "child": child}
@@ -428,8 +433,8 @@ class Player:
     def name_in_report(self, report: Report) -> str:
         if report.supervisor not in self.unnamed:
             return report.child
-        path = self.shown(f"{report.supervisor}/{report.child}")
-        return f"{path.rsplit('/', 1)[-1]}#{self.lives[path]}"
+        path = f"{report.supervisor}/{report.child}"
+        return self.process(path, self.kernel.ref(path).incarnation)
 
     def summed(self, reports: list[Json]) -> list[Json]:
         """Sum up what simple_one_for_one tells at its end: one report per reason."""
@@ -524,7 +529,7 @@ class Player:
 
     async def do_kill(self, step: Json) -> Json:
         path = self.real(step["child"])
-        if not self.kernel.ref(path).alive:
+        if not self.kernel.ref(path).alive or self.state(path) == "starting":
             return "not_running"
         self.kernel.supervisor(parent(path)).kill_child(path.rsplit("/", 1)[-1])
         return "ok"
@@ -607,7 +612,7 @@ class Player:
 
     def rows(self, sup: str, rows: list[ChildInfo]) -> Json:
         real = self.real(sup)
-        return [self.row(real, info) for info in rows if _BUSY not in info.id]
+        return [self.row(real, info) for info in rows]
 
     def row(self, sup: str, info: ChildInfo) -> Json:
         path = f"{sup}/{info.id}"
@@ -629,11 +634,7 @@ class Player:
         seen: Json = {}
         for path in self.living():
             handle = self.kernel.supervisor(path)
-            rows = [
-                self.row(path, info)
-                for info in await handle.which_children()
-                if _BUSY not in info.id
-            ]
+            rows = [self.row(path, info) for info in await handle.which_children()]
             seen[self.shown(path)] = {
                 "children": rows,
                 "count": await self.count(handle),
