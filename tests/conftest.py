@@ -1,6 +1,8 @@
 """Test set-up: the event loops, and the repository kept off the import path."""
 
+import gc
 import sys
+from collections.abc import Generator
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -49,6 +51,34 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(RootIsNoTestPackage())
+
+
+# All that pytest collects lives as long as the process. To go through it takes half a second, which the
+# garbage collector would do often meanwhile, and each test that looks for garbage would do again.
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
+
+
+def pytest_collection_finish() -> None:
+    gc.collect()
+    gc.freeze()
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_sessionfinish() -> Generator[None, object, object]:
+    """Hypothesis, if it is imported only now, asks who refers to what, and that tells of nothing frozen."""
+    gc.unfreeze()
+    try:
+        return (yield)
+    finally:
+        pytest_collection_finish()
 
 
 def loop(name: str, options: dict[str, object], module: str, id: str) -> object:

@@ -203,5 +203,6 @@ def free_port() -> int:
 
 def plain_environment() -> dict[str, str]:
     """Return an environment without keys, proxies, or a path that hides the installed package."""
-    kept = ("PATH", "HOME", "LANG", "TMPDIR", "SYSTEMROOT", "PYTHONDONTWRITEBYTECODE")
+    bytecode = ("PYTHONDONTWRITEBYTECODE", "PYTHONPYCACHEPREFIX")
+    kept = ("PATH", "HOME", "LANG", "TMPDIR", "SYSTEMROOT", *bytecode)
     return {name: os.environ[name] for name in kept if name in os.environ}

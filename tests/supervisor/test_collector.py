@@ -293,6 +293,15 @@ def test_a_program_that_takes_it_over_is_not_collected_for(bench: Bench, taken: 
     assert not bench.collected
 
 
+@pytest.fixture
+def thawed() -> Generator[None]:
+    """Nothing is frozen, as in a program; what the tests' own set-up has frozen is so again afterwards."""
+    gc.unfreeze()
+    yield
+    gc.collect()
+    gc.freeze()
+
+
 def made(count: int) -> list[list[Any]]:
     gc.collect()
     return [[] for _ in range(count)]
@@ -302,6 +311,7 @@ def is_old(thing: object) -> bool:
     return any(each is thing for each in gc.get_objects(generation=ALL))
 
 
+@pytest.mark.usefixtures("thawed")
 def test_what_is_known_to_live_is_not_looked_at(bench: Bench) -> None:
     there = made(KEPT_MIN + 1)
     bench.collected.clear()
@@ -318,6 +328,7 @@ class Knot:
         self.myself = self
 
 
+@pytest.mark.usefixtures("thawed")
 def test_garbage_among_it_is_found_by_the_next_look_at_everything(bench: Bench) -> None:
     there = made(KEPT_MIN + 1)
     knot = Knot()
@@ -332,6 +343,7 @@ def test_garbage_among_it_is_found_by_the_next_look_at_everything(bench: Bench) 
     assert there
 
 
+@pytest.mark.usefixtures("thawed")
 @pytest.mark.parametrize("why", ["few", "frozen", "taken over"])
 def test_nothing_is_kept_unseen(bench: Bench, why: str) -> None:
     there = made(KEPT_MIN // 2 if why == "few" else KEPT_MIN + 1)
