@@ -5,11 +5,11 @@ Owns: the active sessions, the account book, the checkpoint actor, events.
 Never: talks to a provider itself, or writes to a store other than through the checkpoint actor.
 
 Files, each using only those before it (no cycles between files; a test holds that): nothing, once,
-latch, text, secrets, scrub · model, replies · tooling · budget, accounts, metering, fairness ·
-conversation, ledger, effects · state_parts, state_fields, fold_turns, fold_steps, fold_rollback, state,
+latch, text, secrets, scrub · model, replies · tooling · budget, accounts, fairness ·
+conversation, ledger, effects, metering · state_parts, state_fields, fold_turns, fold_steps, fold_rollback, state,
 steps · outcome · event_base, end_events, people_events, upstream_events, events · bus, upstream, upstreams, alerts, workspaces · checkpoint, teller, journal,
 ownership, steady · agent, work, active_time, services · session · ends, resolving, parking, gate,
-closing, preparing, probing, attempting, attempt_ends, executing, asking, calling, planning ·
+closing, preparing, probing, attempting, attempt_ends, executing, asking, calling, planning, unanswered ·
 inspection · life · retention · admission, places, pool, heads, beginning, taking_over, opening,
 sessions, decisions, inbox, late, keeper · naming, portable, handle · health, alert_log, installing,
 warming, starting, foundation, core, runtime.

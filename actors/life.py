@@ -44,14 +44,12 @@ from .steps import (
     WaitUntil,
     next_step,
 )
+from .unanswered import Unanswered
 from .work import Cut, CutOff, Superseded, Work, pause
 
 if TYPE_CHECKING:
     from .audit.auditing import Auditing
     from .undo.unwinding import Unwinder
-
-CUT_ANSWERS_MAX = 3
-"""Answers in a row that end at the output limit before a person is asked."""
 
 
 class Life:
@@ -62,7 +60,6 @@ class Life:
         self._work = Work(session.services.timers, partial(session.services.give_up, session.id))
         self._asking = Asking(session, self._work)
         self._planning = Planning(session)
-        self._cut_answers = 0
         self._deadline: Timer | None = None
 
     # What few steps need is made when one does: a session that waits for its model holds none of it.
@@ -88,6 +85,10 @@ class Life:
     @once
     def _rolling(self) -> Rolling:
         return Rolling(self._session, self._calling.settle_open)
+
+    @once
+    def _unanswered(self) -> Unanswered:
+        return Unanswered(self._asking)
 
     @once
     def _auditing(self) -> "Auditing":
@@ -324,13 +325,17 @@ class Life:
                 await self._calling.settle_open("the session was cancelled")
                 return Stopped("cancelled")
 
-    async def _finish(self, step: Finish) -> Outcome | None:
-        if step.finish == "length":
-            return self._answer_was_cut()
+    async def _finish(self, step: Finish) -> Outcome | Trouble | None:
         if step.finish == "refused":
             trouble = self._asking.refused(step.text)
             return None if trouble is None else self._session.handed_over(trouble)
-        if self._session.state.concluding:
+        concluding = self._session.state.concluding
+        # A conclusion is handed over as it is, be it empty; half of one is asked for again.
+        if step.finish == "length" or not concluding:
+            missing = self._unanswered.look(step)
+            if missing is not None:
+                return missing if isinstance(missing, Trouble) else None
+        if concluding:
             findings = await self._auditing.findings(step.text)
             if findings is None:
                 return None
@@ -344,18 +349,3 @@ class Life:
         self._session.ending = True
         self._raise_alert(judged)
         return self._session.handed_over(judged)
-
-    def _answer_was_cut(self) -> Outcome | None:
-        """Half an answer is no answer: ask for a shorter one, a few times."""
-        self._cut_answers += 1
-        if self._cut_answers > CUT_ANSWERS_MAX:
-            detail = f"{self._cut_answers} answers in a row were cut off at the output limit"
-            return self._session.handed_over(
-                Trouble(reason="context", detail=detail, step="answer")
-            )
-        self._asking.note(
-            "Your answer was cut off at the output limit and was not used. "
-            "Give the whole answer again, shorter.",
-            about="answer cut",
-        )
-        return None

@@ -24,7 +24,7 @@ from .text import clean, clean_deep, filled
 from .usage import count, estimate_request, estimate_tokens, priced
 
 RAW_FORMAT = "anthropic-messages"
-"""Marks raw content blocks of this wire form."""
+"""Marks raw content blocks of this wire form; behind it the model, where it has signed some."""
 
 Json = dict[str, Any]
 
@@ -33,10 +33,12 @@ Json = dict[str, Any]
 _FINISH: Mapping[str, Finish] = {
     "end_turn": "stop",
     "stop_sequence": "stop",
-    "tool_use": "stop",
+    "tool_use": "tool_calls",
     "max_tokens": "length",
     "refusal": "refused",
 }
+# Signed by the model that thought it, and refused when another one is sent it.
+_SIGNED = frozenset({"thinking", "redacted_thinking"})
 _PLAIN_KEYS: Mapping[str, frozenset[str]] = {
     "text": frozenset({"type", "text"}),
     "tool_use": frozenset({"type", "id", "name", "input"}),
@@ -64,7 +66,7 @@ class BlocksAnswer(Struct, frozen=True):
 
 def messages_body(name: str, request: ModelRequest, options: Mapping[str, Any]) -> Json:
     """Return the request body, the limit of the answer's length left out."""
-    body: Json = {"model": name, "messages": wire_messages(request.messages)}
+    body: Json = {"model": name, "messages": wire_messages(request.messages, name)}
     if request.instructions.strip():
         body["system"] = clean(request.instructions)
     if request.tools:
@@ -81,8 +83,10 @@ def _tool(schema: ToolSchema) -> Json:
     }
 
 
-def wire_messages(messages: Sequence[Message]) -> list[Json]:
-    """Return the messages in wire form: roles in turn, results right behind their calls.
+def wire_messages(messages: Sequence[Message], name: str = "") -> list[Json]:
+    """Return the messages in wire form for the model of this name.
+
+    Roles in turn, results right behind their calls.
 
     What follows an answer (results, notes, the user's words) is one message of several blocks,
     results first, as the API wants it; nothing is left out or joined into one text.
@@ -91,7 +95,7 @@ def wire_messages(messages: Sequence[Message]) -> list[Json]:
     wire: list[Json] = []
     for message in messages:
         if isinstance(message, AssistantMessage):
-            wire.append({"role": "assistant", "content": _assistant(message, ids)})
+            wire.append({"role": "assistant", "content": _assistant(message, ids, name)})
             continue
         if not wire or wire[-1]["role"] != "user":
             wire.append({"role": "user", "content": []})
@@ -129,9 +133,9 @@ def _user_block(message: UserMessage | NoteMessage | ToolMessage, ids: WireIds) 
             return block | {"is_error": True} if is_error else block
 
 
-def _assistant(message: AssistantMessage, ids: WireIds) -> list[Json]:
+def _assistant(message: AssistantMessage, ids: WireIds, name: str) -> list[Json]:
     wire_ids = ids.open([call.id for call in message.calls])
-    blocks = _own_raw(message)
+    blocks = _own_raw(message, name)
     if blocks is None:
         text = [_text(clean(message.text))] if message.text.strip() else []
         blocks = text + [_call(call) for call in message.calls]
@@ -143,14 +147,20 @@ def _assistant(message: AssistantMessage, ids: WireIds) -> list[Json]:
     return blocks or [_text("(no text)")]
 
 
-def _own_raw(message: AssistantMessage) -> list[Json] | None:
-    """Return the raw blocks where they are of this form and tell of the same calls."""
-    if message.raw is None or message.raw_format != RAW_FORMAT:
+def _own_raw(message: AssistantMessage, name: str) -> list[Json] | None:
+    """Return the raw blocks where they are of this form and tell of the same calls.
+
+    What another model has signed stays out; where nobody wrote down whose it is, it goes back.
+    """
+    form, _, signer = message.raw_format.partition(" ")
+    if message.raw is None or form != RAW_FORMAT:
         return None
     try:
         blocks = msgspec.json.decode(message.raw, type=list[dict[str, Any]])
     except msgspec.DecodeError:
         return None  # from a foreign history: what we write decodes
+    if signer and name and signer != name:
+        blocks = [block for block in blocks if block.get("type") not in _SIGNED]
     ids = [block.get("id") for block in blocks if block.get("type") == "tool_use"]
     return blocks if ids == [call.id for call in message.calls] else None
 
@@ -176,8 +186,13 @@ def blocks_reply(
         finish="tool_calls" if calls and finish == "stop" else finish,
         usage=blocks_usage(answer.usage, body, all_of_it, prices),
         raw=raw,
-        raw_format=RAW_FORMAT if raw is not None else "",
+        raw_format=_format(answer.blocks, str(body.get("model") or "")) if raw is not None else "",
     )
+
+
+def _format(blocks: Sequence[Block], name: str) -> str:
+    signed = any(block.content.get("type") in _SIGNED for block in blocks)
+    return f"{RAW_FORMAT} {name}" if signed and name else RAW_FORMAT
 
 
 def blocks_text(blocks: Sequence[Block]) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any, cast
 
 from ..actors.model import ModelReply, ModelRequest, Prices
-from ..supervisor.errors import PermissionDenied
+from ..supervisor.errors import PermissionDenied, TransientError
 from .clients import (
     CONNECT_TIMEOUT_S,
     OUTPUT_TOKENS_MAX,
@@ -18,7 +18,15 @@ from .clients import (
     smaller,
 )
 from .openai_stream import ChatAssembly
-from .openai_wire import ChatAnswer, Json, chat_body, chat_reply, chat_usage, limit_field
+from .openai_wire import (
+    ChatAnswer,
+    Json,
+    chat_body,
+    chat_reply,
+    chat_usage,
+    ended_in_error,
+    limit_field,
+)
 from .usage import attach_usage
 
 if TYPE_CHECKING:
@@ -92,7 +100,7 @@ class OpenAIModel:
             openai.OpenAIError: as the SDK raised it, with status and headers. One that broke a
                 stream has ``usage``, estimated from what was sent and what had come.
             TransientError: the stream ended without its ending; it has ``usage`` too.
-            AnswerError: a success without an answer in it.
+            AnswerError: a success without an answer in it, or one that ended with an error.
             PermissionDenied: there is no key.
         """
         client = self._clients.current()
@@ -137,6 +145,8 @@ class OpenAIModel:
                     piece = assembly.add(chunk.to_dict(warnings=False))
                     if piece and request.on_piece is not None:
                         request.on_piece(piece)
+            if assembly.failed is not None:
+                raise _failed(self.name, assembly.failed)
             answer = assembly.answer()
             if answer is None:
                 raise cut_off(self.name)
@@ -152,7 +162,7 @@ def _whole(name: str, completion: object) -> ChatAnswer:
     """Return the answer in a response that came in one piece.
 
     Raises:
-        AnswerError: it is not a chat completion.
+        AnswerError: it is not a chat completion, or ended with an error.
         TransientError: it has no ending.
     """
     to_dict = getattr(completion, "to_dict", None)
@@ -162,6 +172,16 @@ def _whole(name: str, completion: object) -> ChatAnswer:
         told = body.get("error") or body or str(completion)[:200]
         raise AnswerError(f"{name} answered without a choice: {str(told)[:200]}", told)
     choice: Mapping[str, Any] = choices[0]
+    if ended_in_error(choice):
+        raise _failed(name, choice)
     if not choice.get("finish_reason"):
         raise cut_off(name)
     return ChatAnswer(choice.get("message") or {}, choice["finish_reason"], body.get("usage"))
+
+
+def _failed(name: str, choice: Mapping[str, Any]) -> AnswerError | TransientError:
+    """Return the error that a choice ended with; what came before it is no answer."""
+    told = choice.get("error")
+    if not told:
+        return cut_off(name)
+    return AnswerError(f"{name} broke off with an error: {str(told)[:200]}", told)

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
-from .openai_wire import ChatAnswer, Json, content_text
+from .openai_wire import ChatAnswer, Json, content_text, ended_in_error
 from .text import PieceJoiner
 
 
@@ -21,6 +21,7 @@ class ChatAssembly:
         self._finish_reason = ""
         self.begun = False
         self.usage: Json | None = None  # as told so far
+        self.failed: Json | None = None  # the choice that ended with an error
 
     def add(self, chunk: Mapping[str, Any]) -> str:
         """Take one chunk; return the text in it that can be shown now."""
@@ -31,6 +32,8 @@ class ChatAssembly:
         for choice in choices:
             if choice.get("index"):
                 continue  # only one answer was asked for
+            if ended_in_error(choice):
+                self.failed = choice
             shown += self._add_delta(choice.get("delta") or {})
             self._finish_reason = str(choice.get("finish_reason") or self._finish_reason)
         return shown

@@ -36,9 +36,9 @@ _FINISH: Mapping[str, Finish] = {
     "end_turn": "stop",
     "stop_sequence": "stop",
     "eos": "stop",
-    "tool_calls": "stop",
-    "tool_use": "stop",
-    "function_call": "stop",
+    "tool_calls": "tool_calls",
+    "tool_use": "tool_calls",
+    "function_call": "tool_calls",
     "length": "length",
     "content_filter": "refused",
 }
@@ -153,11 +153,18 @@ def chat_reply(
     return ModelReply(
         text=clean(text),
         calls=calls,
-        finish="tool_calls" if calls and finish == "stop" else finish,
+        finish="tool_calls"
+        if calls and finish == "stop"
+        else finish,  # or announced, and none came
         usage=chat_usage(answer.usage, body, all_of_it, prices),
         raw=_raw(message, calls),
         raw_format=RAW_FORMAT,
     )
+
+
+def ended_in_error(choice: Mapping[str, Any]) -> bool:
+    """Say whether a gateway tells, beside what has come, that its provider failed."""
+    return bool(choice.get("error")) or choice.get("finish_reason") == "error"
 
 
 def content_text(content: object) -> str:

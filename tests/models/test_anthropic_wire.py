@@ -169,6 +169,7 @@ FINISHES = [
     ("end_turn", True, "tool_calls"),
     ("stop_sequence", False, "stop"),
     ("tool_use", True, "tool_calls"),
+    ("tool_use", False, "tool_calls"),
     ("max_tokens", True, "length"),
     ("model_context_window_exceeded", False, "length"),
     ("refusal", False, "refused"),

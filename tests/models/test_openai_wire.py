@@ -189,7 +189,7 @@ FINISHES = [
     ("stop", False, "stop"),
     ("stop", True, "tool_calls"),
     ("tool_calls", True, "tool_calls"),
-    ("tool_calls", False, "stop"),
+    ("tool_calls", False, "tool_calls"),
     ("length", False, "length"),
     ("length", True, "length"),
     ("content_filter", False, "refused"),

@@ -1,0 +1,79 @@
+"""Answers that are none: nothing said, or a call announced that never comes.
+
+From earendil-works/pi#8462, vllm-project/vllm#53255 and nornscode/norns#2.
+"""
+
+import pytest
+from sessions import agent, requests, run_one
+
+from ukemi import Agent, BusinessRejected, Completed, HandedOver, Runtime, tool
+from ukemi.actors.model import ModelReply
+from ukemi.actors.tooling.tools import AnyTool
+from ukemi.models import call
+from ukemi.models.scripted import Reply
+from ukemi.stores.memory import MemoryStore
+
+NO_ANSWERS: dict[str, Reply] = {
+    "empty": ModelReply(text=""),
+    "blank": ModelReply(text=" \n"),
+    "announced": ModelReply(text="Let me look at the file.", finish="tool_calls"),
+    "announced, without a word": ModelReply(finish="tool_calls"),
+}
+
+
+def looker() -> AnyTool:
+    @tool(effect="read")
+    async def look() -> str:
+        return "all is well"
+
+    return look
+
+
+@pytest.mark.parametrize("said", NO_ANSWERS.values(), ids=NO_ANSWERS)
+async def test_nothing_is_no_answer_and_is_asked_for_again(store: MemoryStore, said: Reply) -> None:
+    of = agent([said, "It is four."])
+    async with Runtime(store, agents=[of]) as runtime:
+        assert await run_one(runtime, of) == Completed("It is four.")
+    assert len(requests(of)) == 2
+
+
+@pytest.mark.parametrize("said", NO_ANSWERS.values(), ids=NO_ANSWERS)
+async def test_a_model_that_never_answers_is_handed_over(store: MemoryStore, said: Reply) -> None:
+    of = agent([said] * 20)
+    async with Runtime(store, agents=[of]) as runtime:
+        outcome = await run_one(runtime, of)
+    assert isinstance(outcome, HandedOver)
+    assert outcome.reason == "planning"
+    assert "4 answers in a row" in outcome.detail
+    assert len(requests(of)) == 4
+
+
+async def test_what_was_said_beside_a_call_is_not_the_answer(store: MemoryStore) -> None:
+    look = call("look")
+    first = ModelReply(text="All is well, I think.", calls=(look,), finish="tool_calls")
+    of = agent([first, "", "All is well."], [looker()])
+    async with Runtime(store, agents=[of]) as runtime:
+        assert await run_one(runtime, of) == Completed("All is well.")
+
+
+async def test_a_plan_that_fails_by_silence_falls_back(store: MemoryStore) -> None:
+    silent = Agent("silent", model=agent([""] * 9).model, fallback="plain")
+    plain = agent(["It is four."], name="plain")
+    async with Runtime(store, agents=[silent, plain]) as runtime:
+        assert await run_one(runtime, silent) == Completed("It is four.")
+
+
+async def test_a_refusal_that_the_model_leaves_without_a_word_is_handed_over(
+    store: MemoryStore,
+) -> None:
+    """A conclusion is not asked for again: that the session is blocked is known without it."""
+
+    @tool
+    async def order() -> str:
+        raise BusinessRejected("sold out")
+
+    of = agent([call("order"), ""], [order])
+    async with Runtime(store, agents=[of]) as runtime:
+        outcome = await run_one(runtime, of)
+    assert isinstance(outcome, HandedOver)
+    assert outcome.reason == "blocked"
