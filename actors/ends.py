@@ -19,7 +19,7 @@ from .handover.wording import INTERRUPTED, INTERRUPTED_SAFE, cleaned, failed, no
 from .ledger import RECORD, Answer, CallEntry, CallId
 from .session import Session
 from .staging.staged import StagedCall
-from .state import CORRECTED, Wait
+from .state import CORRECTED, NOTHING_RAN, Wait
 from .tooling.marks import Marks
 from .tooling.tools import AnyTool
 from .work import contained
@@ -133,7 +133,7 @@ def end_failed(
     name = asked.call.name if isinstance(asked, Asked) else asked.tool.name
     if directive is None:
         history = History(
-            corrections=session.state.corrections_before(name, asked.n),
+            corrections=_rounds_before(session, name, asked.n),
             conclusions=session.state.conclusions.get(failure.error_class, 0),
         )
         policy = session.services.policies.of(session.installed.name, name)
@@ -146,7 +146,7 @@ def end_failed(
     if isinstance(directive, HandOver):
         more = (f"{attempts} attempts over {elapsed_s:.1f} s",) if attempts > 1 else ()
         if failure.error_class.value in CORRECTED:
-            rounds = session.state.corrections_before(name, asked.n)
+            rounds = _rounds_before(session, name, asked.n)
             more = (*more, f"the model has corrected its call in {rounds} rounds")
         text = asked.call.arguments if isinstance(asked, Asked) else asked.text
         trouble = Trouble(
@@ -191,6 +191,14 @@ def state_of_failed(
 def may_have_taken_effect(failure: Failure, traits: Traits) -> bool:
     """Tell whether an attempt that ended like this may have done what somebody has to know of."""
     return failure.may_have_executed != "no" and traits.leaves_doubt
+
+
+def _rounds_before(session: Session, name: str, n: int) -> int:
+    """Return the rounds in a row in which this call was amended; of a tool that is none, in vain."""
+    rounds = session.state.corrections_before(name, n)
+    if name in session.installed.toolbox:
+        return rounds
+    return max(rounds, session.state.corrections_before(NOTHING_RAN, n))
 
 
 def _book_correction(session: Session) -> Refusal | None:

@@ -6,7 +6,17 @@ from ..supervisor.likeness import Step as Repeated
 from .conversation import Turn
 from .ledger import AGAIN, PERSON
 from .state_fields import StateFields
-from .state_parts import CORRECTED, DENIED, MODEL, POLICY, RAN, REJECTIONS, Refused, Wait
+from .state_parts import (
+    CORRECTED,
+    DENIED,
+    MODEL,
+    NOTHING_RAN,
+    POLICY,
+    RAN,
+    REJECTIONS,
+    Refused,
+    Wait,
+)
 
 
 def answered(state: StateFields, entry: Answered) -> None:
@@ -87,7 +97,14 @@ def _count_correction(state: StateFields, tool: str, entry: Resulted) -> None:
 
     Several calls of one message are one round: the model has not been told in between. A
     success of the tool ends its series, except for what failed beside it.
+
+    Rounds in which nothing ran at all are counted beside: a model can invent a new name each time.
     """
+    if entry.state != "refused":
+        state.corrections.pop(NOTHING_RAN, None)
+    elif entry.error_class in CORRECTED:
+        idle, last = state.corrections.get(NOTHING_RAN, (0, 0))
+        state.corrections[NOTHING_RAN] = (idle + (last != entry.n), entry.n)
     rounds, last = state.corrections.get(tool, (0, 0))
     if entry.error_class in CORRECTED:
         state.corrections[tool] = (rounds + (last != entry.n), entry.n)

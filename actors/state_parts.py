@@ -9,6 +9,9 @@ from ..supervisor.errors import ErrorClass
 from .conversation import Conversation
 from .ledger import CallId
 
+NOTHING_RAN = ""
+"""Under this name, which no tool has, the rounds are counted in which every call was refused."""
+
 CORRECTED = frozenset({ErrorClass.INVALID_ARGUMENT.value, ErrorClass.CONTEXT_OVERFLOW.value})
 """Classes of a tool's failures that the model amends its call for: what is wrong, or too much."""
 
