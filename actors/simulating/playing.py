@@ -4,9 +4,8 @@ Every decision is the runtime's own: `decide`, breakers and budgets of repeats a
 long an upstream is waited for, and when a write is in doubt. What is played are only the waits between.
 """
 
-import heapq
 from collections import defaultdict
-from collections.abc import Generator, Sequence
+from collections.abc import Generator
 from typing import assert_never
 
 from msgspec import Struct
@@ -32,10 +31,8 @@ from ..upstreams import Ticket, Upstreams
 from .chance import key_of, mixed
 from .courses import UNENDING, Fared, PlayedCall, PlayedSession
 from .seen import CORRECTED, Asked, Fault, Trace
+from .waiting import Clock, Waiting, together
 from .worlds import Miss, World
-
-Waiting = Generator[float, None, None]
-"""Something that goes on in virtual time: it yields the time at which it wants to go on."""
 
 LINE_S = 0.05
 """How often a call that waits in line for its upstream looks whether it has its place."""
@@ -52,21 +49,6 @@ class Played(Struct, frozen=True):
 def play(world: World, policy: Policy) -> Played:
     """Play all sessions of a world under a policy; the same again for the same seed."""
     return _Player(world, policy).play()
-
-
-class _Clock:
-    """Virtual time, in seconds of the record's wall clock."""
-
-    __slots__ = ("at",)
-
-    def __init__(self) -> None:
-        self.at = 0.0
-
-    def now(self) -> float:
-        return self.at
-
-    def wall_ms(self) -> int:
-        return int(self.at * 1000)
 
 
 class _Nobody:
@@ -92,7 +74,7 @@ class _Player:
 
     def __init__(self, world: World, policy: Policy) -> None:
         self._world = world
-        self._clock = _Clock()
+        self._clock = Clock()
         self._policies = Policies(policy)
         self._upstreams = Upstreams(self._clock, self._policies)
         self._asked: dict[str, list[float]] = defaultdict(list)
@@ -347,17 +329,3 @@ class _Player:
                 error_class=fault.error_class, may_have_executed=fault.executed
             )
         return found
-
-
-def together(bodies: Sequence[Waiting], starts: Sequence[float]) -> Waiting:
-    """Let several go on side by side, each from its start; yields the times in order."""
-    due = [(at, number) for number, at in enumerate(starts)]
-    heapq.heapify(due)
-    while due:
-        at, number = due[0]
-        yield at
-        wake = next(bodies[number], None)
-        if wake is None:
-            heapq.heappop(due)
-        else:
-            heapq.heapreplace(due, (wake, number))

@@ -19,14 +19,11 @@ from ...stores.records import (
     ToolCall,
 )
 from ...supervisor.breaker import verdict_of
-from ...supervisor.errors import ErrorClass, MayHaveExecuted
+from ...supervisor.errors import ErrorClass
 from ...supervisor.failure import Failure, Traits
-from .seen import CORRECTED, WEATHER, Asked, End, Fault, Seen, Told, Trace, model_told
+from .entries import CLASSES, asked_of, end_of, executed_of, model_named
+from .seen import WEATHER, Asked, End, Fault, Seen, Told, Trace, model_told
 from .times import SLACK_S, Failed, Times, took_s
-
-_WEATHER_REASONS = frozenset({"blocked", "in_doubt", "budget"})
-_EXECUTED: dict[str, MayHaveExecuted] = {"no": "no", "maybe": "maybe", "yes": "yes"}
-_CLASSES: dict[str, ErrorClass] = {str(each): each for each in ErrorClass}
 
 
 class Record(Struct, frozen=True):
@@ -139,7 +136,7 @@ class _Reader:
         self._said = False
         known = self._failed.setdefault((0, -1), [])
         at = self._failed_at(entry, known)
-        subject = _model(entry.upstream)
+        subject = model_named(entry.upstream)
         self._spent.calls += 1
         if entry.directive == "retry":
             known.append(Failed(entry, at))
@@ -147,9 +144,9 @@ class _Reader:
             self._model_free = at + entry.wait_s
             return
         self._see(subject, entry, at, known[-1:])
-        error_class = _CLASSES.get(entry.error_class, ErrorClass.UNKNOWN)
+        error_class = CLASSES.get(entry.error_class, ErrorClass.UNKNOWN)
         if error_class not in WEATHER:
-            fault = Fault(error_class, _executed(entry))
+            fault = Fault(error_class, executed_of(entry))
             self._steps.append(Asked(subject, entry.n, True, fault, took_s(entry, known)))
         elif entry.directive == "hand_over":
             self._steps.append(Asked(subject, entry.n, True))
@@ -166,7 +163,7 @@ class _Reader:
         """
         answer, self._answer = self._answer, None
         if answer is not None:
-            subject = _model(answer.model)
+            subject = model_named(answer.model)
             self._told[subject] = model_told(answer.model)
             took = None if begin is None else max(0.0, begin - self._model_free - answer.held_s)
             if took is not None and not self._waited:
@@ -224,7 +221,7 @@ class _Reader:
             begin = end - final.elapsed_s
         if not failed:
             begin -= entry.held_s
-        asked = self._asked(entry, call, final)
+        asked = asked_of(entry, call, final)
         if asked is not None:
             self._open.append(_Ready(asked, begin, end))
             self._observe(entry, call.name, failed, end)
@@ -236,25 +233,6 @@ class _Reader:
     def _began(self) -> float | None:
         return min((each.begin for each in self._open), default=None)
 
-    def _asked(self, entry: Resulted, call: ToolCall, final: Retried | None) -> Asked | None:
-        """Return the call as it would go in fair weather; None: it went to nobody."""
-        if entry.state == "denied" or entry.by == "record":
-            return None
-        error_class = _CLASSES.get(entry.error_class or "")
-        if error_class is None:
-            if entry.state == "refused":
-                return None  # it did not fit into a budget
-            took = None if entry.replayed else entry.elapsed_s
-            return Asked(call.name, entry.n, took_s=took)
-        if error_class in WEATHER or error_class is ErrorClass.CANCELLED:
-            return Asked(call.name, entry.n)
-        if entry.state == "refused" and error_class not in CORRECTED:
-            return None
-        executed = _executed(final) if final is not None else "no"
-        fault = Fault(error_class, executed, ran=entry.state != "refused")
-        took = took_s(final, []) if final is not None else 0.0
-        return Asked(call.name, entry.n, fault=fault, took_s=took)
-
     def _observe(self, entry: Resulted, name: str, failed: list[Failed], end: float) -> None:
         for number, each in enumerate(failed):
             at = each.at or end
@@ -265,8 +243,8 @@ class _Reader:
 
     def _see(self, subject: str, entry: Retried, at: float, before: list[Failed]) -> None:
         """Keep a failed attempt, where it says something about the other side."""
-        error_class = _CLASSES.get(entry.error_class, ErrorClass.UNKNOWN)
-        executed = _executed(entry)
+        error_class = CLASSES.get(entry.error_class, ErrorClass.UNKNOWN)
+        executed = executed_of(entry)
         weather = WEATHER.get(error_class)
         if weather is None:
             failure = Failure(error_class=error_class, may_have_executed=executed)
@@ -296,7 +274,7 @@ class _Reader:
         self._last_end = entry.status
         if self._first is None:
             reason = str(entry.outcome.get("reason", ""))
-            end = _end_of(entry, reason, self._steps, lost=bool(self._spent.lost), said=self._said)
+            end = end_of(entry, reason, self._steps, lost=bool(self._spent.lost), said=self._said)
             self._first = self._trace(end, reason, entry)
             self._later_from = len(self._steps)
         # What people take before it goes on is not in its own seconds.
@@ -336,28 +314,3 @@ class _Reader:
             if tool not in self._told:
                 self._told[tool] = Told(None, Traits(accepts_key=keyed), writes=True)
         return Record(trace, tuple(self._seen), self._told)
-
-
-def _end_of(entry: Ended, reason: str, steps: list[Asked], *, lost: bool, said: bool) -> End:
-    if entry.status == "completed":
-        return "completed"
-    if entry.status == "stopped":
-        return "stopped"
-    if said or (reason == "in_doubt" and lost):
-        # Its own words were the end, such as "blocked, because ..."; or the death of a process.
-        return "handed_over"
-    if reason in _WEATHER_REASONS or (steps and steps[-1].fault is not None):
-        return "open"
-    return "handed_over"
-
-
-def _model(name: str) -> str:
-    return f"model {name}"
-
-
-def _executed(entry: Retried) -> MayHaveExecuted:
-    """Return whether it may have taken effect; records of older versions say it by the class."""
-    told = _EXECUTED.get(entry.executed)
-    if told is not None:
-        return told
-    return "maybe" if entry.error_class == ErrorClass.IN_DOUBT_TIMEOUT else "no"

@@ -9,9 +9,8 @@ user for the sake of one function.
 
 import re
 
-from msgspec import Struct
-
 from ..patterns import lazy_pattern
+from .lines import Document, LineReader
 from .syntax import (
     Command,
     Compound,
@@ -24,7 +23,7 @@ from .syntax import (
     Word,
 )
 from .syntax import Literal as Text
-from .words import BLANKS, DEPTH_MAX, METACHARACTERS, WordReader
+from .words import BLANKS, DEPTH_MAX, METACHARACTERS
 
 LENGTH_MAX = 30_000
 _RESERVED = lazy_pattern(
@@ -54,36 +53,24 @@ def parse_shell(command: str, depth: int = 0) -> Script:
     return _Parser(command, depth).whole()
 
 
-class _Document(Struct):
-    """A here-document that has been announced; ``tabs`` at the start of its lines do not count."""
-
-    redirect: Redirect
-    tabs: bool
-
-
-class _Parser(WordReader):
-    def __init__(self, text: str, depth: int = 0) -> None:
-        super().__init__(text, depth)
-        # Here-documents whose text begins behind the next end of line.
-        self._waiting: list[_Document] = []
-
+class _Parser(LineReader):
     def whole(self) -> Script:
         script = self._script(frozenset())
         if self.here:
             raise NotUnderstood(f"{self.here!r} stands where a command should")
-        self._no_document_left()
+        self.no_document_left()
         return script
 
     def nested(self, text: str) -> Script:
         return parse_shell(text, self.depth + 1)
 
     def script_until(self, end: str) -> Script:
-        waiting, self._waiting = self._waiting, []
+        waiting, self.waiting = self.waiting, []
         script = self._deeper(frozenset())
         if not self.take(end):
             raise NotUnderstood(f"{end!r} is missing")
-        self._no_document_left()
-        self._waiting = waiting
+        self.no_document_left()
+        self.waiting = waiting
         return script
 
     def _deeper(self, stops: frozenset[str]) -> Script:
@@ -100,19 +87,19 @@ class _Parser(WordReader):
     def _script(self, stops: frozenset[str]) -> Script:
         found: list[Pipeline] = []
         only_after = False
-        self._lines()
+        self.lines()
         while not self._stopped(stops):
             found.append(self._pipeline(only_after=only_after))
-            self._blanks()
+            self.blanks()
             only_after = self.sees("&&")
             if self.take("&&") or self.take("||"):
-                self._lines()
+                self.lines()
                 if self._stopped(stops):
                     raise NotUnderstood("a command is missing behind && or ||")
             elif self.sees(";;"):
                 break
             elif self.take(";") or self.take("&") or self.sees("\n"):
-                self._lines()
+                self.lines()
             elif not self._stopped(stops):
                 raise NotUnderstood(f"{self.here!r} stands where a command should have ended")
         return tuple(found)
@@ -133,14 +120,14 @@ class _Parser(WordReader):
         start = self.at
         while self._reserved() == "!":
             self.at += 1
-            self._blanks()
+            self.blanks()
         commands = [self._command()]
-        self._blanks()
+        self.blanks()
         while self.here == "|" and not self.sees("||"):
             self.at += 2 if self.sees("|&") else 1
-            self._lines()
+            self.lines()
             commands.append(self._command())
-            self._blanks()
+            self.blanks()
         return Pipeline(tuple(commands), self.text[start : self.at].strip(), only_after)
 
     def _command(self) -> Command:
@@ -183,9 +170,9 @@ class _Parser(WordReader):
     ) -> Compound:
         """Return a compound command, with the redirections behind it."""
         redirects: list[Redirect] = []
-        self._blanks()
+        self.blanks()
         while self._redirect(redirects):
-            self._blanks()
+            self.blanks()
         source = self.text[start : self.at].strip()
         return Compound(kind, scripts, words, name, tuple(redirects), source)
 
@@ -224,12 +211,12 @@ class _Parser(WordReader):
 
     def _for(self, start: int) -> Compound:
         self._expect("for")
-        self._blanks()
+        self.blanks()
         name = _NAME.match(self.text, self.at)
         if name is None:
             raise NotUnderstood("'for' is not followed by a name")
         self.at = name.end()
-        self._lines()
+        self.lines()
         words: list[Word] = []
         if self.text[self.at : self.at + 2] == "in" and self.text[self.at + 2 : self.at + 3] in (
             *BLANKS,
@@ -241,42 +228,42 @@ class _Parser(WordReader):
         elif self._reserved() != "do" and not self.sees(";"):
             raise NotUnderstood("'for' is not followed by 'in' or 'do'")
         self.take(";")
-        self._lines()
+        self.lines()
         self._expect("do")
         return self._closed("for", (self._part("done"),), start, tuple(words), name[0])
 
     def _words(self) -> list[Word]:
         words: list[Word] = []
-        self._blanks()
+        self.blanks()
         while self.here and (self.here not in METACHARACTERS or self._is_process()):
             words.append(self.word())
-            self._blanks()
+            self.blanks()
         return words
 
     def _case(self, start: int) -> Compound:
         self._expect("case")
-        self._blanks()
+        self.blanks()
         words = [self.word()]
-        self._lines()
+        self.lines()
         if not self.take("in"):
             raise NotUnderstood("'case' is not followed by 'in'")
         scripts: list[Script] = []
-        self._lines()
+        self.lines()
         while self._reserved() != "esac":
             self.take("(")
-            self._blanks()
+            self.blanks()
             words.append(self.word())
-            self._blanks()
+            self.blanks()
             while self.take("|"):
-                self._blanks()
+                self.blanks()
                 words.append(self.word())
-                self._blanks()
+                self.blanks()
             if not self.take(")"):
                 raise NotUnderstood("a pattern of 'case' does not end")
             scripts.append(self._deeper(frozenset(("esac",))))
             if not (self.take(";;&") or self.take(";;")) and self._reserved() != "esac":
                 raise NotUnderstood("'case' does not end")
-            self._lines()
+            self.lines()
         self._expect("esac")
         return self._closed("case", tuple(scripts), start, tuple(words))
 
@@ -285,7 +272,7 @@ class _Parser(WordReader):
         self.at += 2
         words = [Word((Text("[["),), "[[")]
         while True:
-            self._lines()
+            self.lines()
             if not self.here:
                 raise NotUnderstood("'[[' does not end")
             if self.here in METACHARACTERS and not self._is_process():
@@ -298,24 +285,24 @@ class _Parser(WordReader):
 
     def _function(self, found: "re.Match[str]", start: int) -> Compound:
         self.at = found.end()
-        self._lines()
+        self.lines()
         body = self._command()
         pipeline = Pipeline((body,), body.source)
         return Compound("function", ((pipeline,),), (), found[1], (), self.text[start : self.at])
 
     def _named_function(self, start: int) -> Compound:
         self._expect("function")
-        self._blanks()
+        self.blanks()
         name = _NAME.match(self.text, self.at)
         if name is None:
             raise NotUnderstood("'function' is not followed by a name")
         self.at = name.end()
-        self._blanks()
+        self.blanks()
         if self.take("("):
-            self._blanks()
+            self.blanks()
             if not self.take(")"):
                 raise NotUnderstood("'function' goes on in an unknown way")
-        self._lines()
+        self.lines()
         body = self._command()
         pipeline = Pipeline((body,), body.source)
         return Compound("function", ((pipeline,),), (), name[0], (), self.text[start : self.at])
@@ -328,7 +315,7 @@ class _Parser(WordReader):
         words: list[Word] = []
         redirects: list[Redirect] = []
         while True:
-            self._blanks()
+            self.blanks()
             if self._redirect(redirects):
                 continue
             if not self.here or (self.here in METACHARACTERS and not self._is_process()):
@@ -354,56 +341,9 @@ class _Parser(WordReader):
         if matched is None:
             return False
         self.at = matched.end()
-        self._blanks()
+        self.blanks()
         redirect = Redirect(matched[1].removesuffix("-"), self.word())
         found.append(redirect)
         if redirect.operator == "<<":
-            self._waiting.append(_Document(redirect, tabs=matched[1] == "<<-"))
+            self.waiting.append(Document(redirect, tabs=matched[1] == "<<-"))
         return True
-
-    # ---------------------------------------------------------------- between commands
-
-    def _blanks(self) -> None:
-        """Step over blanks, joined lines and a comment."""
-        while True:
-            if self.here and self.here in BLANKS:
-                self.at += 1
-            elif self.sees("\\\n"):
-                self.at += 2
-            elif self.here == "#" and (self.at == 0 or self.text[self.at - 1] in METACHARACTERS):
-                end = self.text.find("\n", self.at)
-                self.at = len(self.text) if end < 0 else end
-            else:
-                return
-
-    def _lines(self) -> None:
-        """Step over blanks and ends of lines, reading the here-documents that begin there."""
-        self._blanks()
-        while self.take("\n"):
-            for each in self._waiting:
-                parts = each.redirect.target.parts
-                end = "".join(part.text for part in parts if isinstance(part, Text))
-                quoted = any(not isinstance(part, Text) or part.quoted for part in parts)
-                text = self._document(end, each.tabs)
-                each.redirect.target = self.here_document(text, quoted=quoted)
-            self._waiting.clear()
-            self._blanks()
-
-    def _document(self, end: str, tabs: bool) -> str:
-        lines: list[str] = []
-        while self.at < len(self.text):
-            stop = self.text.find("\n", self.at)
-            stop = len(self.text) if stop < 0 else stop
-            line = self.text[self.at : stop]
-            line = line.lstrip("\t") if tabs else line
-            if line == end:
-                # The end of line stays: what follows the delimiter is the next command.
-                self.at = stop
-                return "".join(lines)
-            self.at = stop + 1
-            lines.append(f"{line}\n")
-        raise NotUnderstood("a here-document does not end")
-
-    def _no_document_left(self) -> None:
-        if self._waiting:
-            raise NotUnderstood("a here-document has no text")
