@@ -5,6 +5,7 @@ import os
 import re
 import sys
 import tomllib
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -30,6 +31,11 @@ def modules() -> list[Path]:
     return [path for room in ROOMS for path in sorted((ROOT / room).rglob("*.py"))]
 
 
+@cache
+def parsed(path: Path) -> ast.Module:
+    return ast.parse(path.read_text())
+
+
 def test_every_folder_with_code_is_in_the_wheel() -> None:
     config = tomllib.loads((ROOT / "pyproject.toml").read_text())
     folders = {path.parent.relative_to(ROOT) for path in modules()}
@@ -52,7 +58,7 @@ def test_type_checkers_see_the_root() -> None:
 
 def test_the_package_imports_itself_relatively() -> None:
     for path in [ROOT / name for name in FRONT] + modules():
-        for node in ast.walk(ast.parse(path.read_text())):
+        for node in ast.walk(parsed(path)):
             match node:
                 case ast.Import(names=names):
                     imported = [alias.name for alias in names]
@@ -67,9 +73,8 @@ def test_the_package_imports_itself_relatively() -> None:
 def test_rooms_import_downward_only() -> None:
     """supervisor ◄─ stores ◄─ actors ◄─ models, tools ◄─ testing ◄─ cli; type-only imports count too."""
     for path in modules():
-        room = path.relative_to(ROOT).parts[0]
-        for node in ast.walk(ast.parse(path.read_text())):
-            depth = len(path.relative_to(ROOT).parts)
+        room, depth = path.relative_to(ROOT).parts[0], len(path.relative_to(ROOT).parts)
+        for node in ast.walk(parsed(path)):
             if not isinstance(node, ast.ImportFrom) or node.level < depth:
                 continue
             assert node.module, f"{path.relative_to(ROOT)}:{node.lineno} imports the package's face"
@@ -97,7 +102,7 @@ def test_no_import_cycle_between_files() -> None:
 def test_the_list_of_files_in_actors_names_all_in_their_order() -> None:
     """As its docstring says: each uses only those before it."""
     room = ROOT / "actors"
-    text = ast.get_docstring(ast.parse((room / "__init__.py").read_text())) or ""
+    text = ast.get_docstring(parsed(room / "__init__.py")) or ""
     listed = re.split(r"a test\s+holds\s+that\):", text)[1].split("\n\n")[0]
     names = [name for name in re.findall(r"\w+", listed) if not (room / name).is_dir()]
     assert sorted(names) == sorted({path.stem for path in room.glob("*.py")} - {"__init__"})
@@ -109,7 +114,7 @@ def test_the_list_of_files_in_actors_names_all_in_their_order() -> None:
 def imports_of(path: Path) -> set[Path]:
     """Files a module imports when it is loaded."""
     found: set[Path] = set()
-    for node in ast.parse(path.read_text()).body:
+    for node in parsed(path).body:
         if isinstance(node, ast.ImportFrom) and node.level:
             base = path.parents[node.level - 1].joinpath(*(node.module or "").split("."))
             names = [base / alias.name for alias in node.names] if base.is_dir() else []

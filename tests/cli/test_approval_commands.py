@@ -1,12 +1,13 @@
 """Requests for approval on the command line: listed, decided once, applied by whoever drives it."""
 
 import json
+import shutil
+import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import anyio
 import pytest
 from module_asking import BANK
 
@@ -30,16 +31,20 @@ anyio.run(main)
 """
 
 
+@pytest.fixture(scope="module")
+def parked(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a session that is parked, and that nobody drives: whoever did has ended."""
+    folder = tmp_path_factory.mktemp("parked")
+    (folder / "bank.py").write_text(BANK)
+    (folder / "drive.py").write_text(DRIVE)
+    subprocess.run([sys.executable, "drive.py"], cwd=folder, check=True, timeout=60)
+    return folder
+
+
 @pytest.fixture
-def request_name(ukemi: Ukemi, tmp_path: Path) -> str:
-    """A request for approval of a session that is parked, and that nobody drives."""
-    (tmp_path / "bank.py").write_text(BANK)
-    (tmp_path / "drive.py").write_text(DRIVE)
-
-    async def drive() -> None:
-        await anyio.run_process([sys.executable, "drive.py"], cwd=tmp_path)
-
-    anyio.run(drive)
+def request_name(ukemi: Ukemi, parked: Path, tmp_path: Path) -> str:
+    """Its request for approval, in a folder of the test's own."""
+    shutil.copytree(parked, tmp_path, dirs_exist_ok=True)
     return "one:2.0"
 
 
