@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from .child import Child, Life
 from .events import Call, Waiting
-from .exits import Killed, StartTimedOut
+from .exits import KILLED, Killed, StartTimedOut
 from .machine import Machine
 from .refusals import (
     AlreadyPresent,
@@ -23,6 +23,7 @@ from .refusals import (
 )
 from .rules import Activity, count
 from .specs import (
+    BRUTAL_KILL,
     ChildSpec,
     ChildType,
     DynamicSpec,
@@ -234,8 +235,12 @@ def stop_child_soon(machine: Machine, id: str) -> None:
     if life is None or not life.alive:
         machine.post(Call(terminate_child(id), None))
         return
-    life.ask_stop()
-    limit = child.spec.shutdown_s
-    if life.alive and isinstance(limit, int | float):
-        wait_s = max(float(limit), machine.services.kill_grace_s)
+    grace, limit = machine.services.kill_grace_s, child.spec.shutdown_s
+    if limit is BRUTAL_KILL:
+        life.kill(KILLED)
+        limit = grace
+    else:
+        life.ask_stop()
+    if life.alive and limit is not None:
+        wait_s = max(float(limit), grace)
         machine.services.timers.after(wait_s, lambda: machine.declare_dead(life, wait_s))

@@ -260,6 +260,7 @@ class Kernel:
         left: tuple[str, ...] = ()
         with CancelScope(shield=True):
             await self._until(self._all_ended, deadline)
+            services.hurried = True
             if machine is not None and machine.alive:
                 machine.kill(Killed("not stopped within close_s_max"))
             await self._until(self._all_ended, services.now() + services.kill_grace_s)

@@ -23,6 +23,7 @@ class Machine(Restarts):
     """One life of a supervisor."""
 
     __slots__ = (
+        "_at_once",
         "_breath",
         "_deadline",
         "_driving",
@@ -36,6 +37,7 @@ class Machine(Restarts):
     def __init__(self, child: Child, services: Services, path: str) -> None:
         super().__init__(child, services, path)
         self.accepting = False
+        self._at_once = False
         self._breath = False
         self._driving = False
         self._dying = False
@@ -211,8 +213,9 @@ class Machine(Restarts):
     def kill(self, reason: ExitReason) -> None:
         """End without any order: its children are cancelled as killed, all together.
 
-        Its end is told when they have ended, or after the grace time, so that a restart does not
-        run beside what is left of it.
+        Supervisors among them stop theirs in order, as OTP's do when they lose their parent. Its
+        end is told when all have ended, or after the grace time, so that a restart does not run
+        beside what is left of it.
         """
         if not self.alive or self._killed is not None:
             return
@@ -224,7 +227,8 @@ class Machine(Restarts):
             self._drive()
 
     def give_up(self, after_s: float) -> None:
-        self._end_now(self._killed or Abandoned(after_s))
+        told = self.asked if isinstance(self.asked, Killed) else None
+        self._end_now(self._killed or told or Abandoned(after_s))
 
     def _end_now(self, reason: ExitReason) -> None:
         lives = self._lives()
@@ -237,20 +241,40 @@ class Machine(Restarts):
     def _die(self, reason: ExitReason) -> Waiting[None]:
         """The script of a supervisor that was killed."""
         lives, grace = self._lives(), self.services.kill_grace_s
-        self._kill_all(lives)
-        deadline = self.services.deadline(grace)
-        while self._running and self.services.now() < deadline:
-            yield deadline
+        began = self.services.now()
+        in_order = not (self._at_once or self.services.hurried)
+        self._kill_all(lives, in_order=in_order)
+        if in_order:
+            yield from self._all_gone(began + grace / 2)
+            for life in lives:
+                if isinstance(life, Machine):
+                    life.hurry()
+        yield from self._all_gone(began + grace)
         for life in lives:
             # One that was told to shut down before that keeps its time, with nobody waiting.
             if isinstance(life.asked, Killed):
                 life.give_up(grace)
         self._finish(reason)
 
+    def hurry(self) -> None:
+        """Go on without any order, if it was told to end since the one above it was killed."""
+        if self.alive and isinstance(self.asked, Killed):
+            self._at_once = True
+            self.kill(self.asked)
+
+    def _all_gone(self, deadline: float) -> Waiting[None]:
+        while self._running and self.services.now() < deadline:
+            yield deadline
+
     def _lives(self) -> list[Life]:
         return [kid.life for kid in self.kids.values() if kid.life is not None]
 
-    def _kill_all(self, lives: list[Life]) -> None:
+    def _kill_all(self, lives: list[Life], *, in_order: bool = False) -> None:
+        killed = Killed(f"its supervisor {self.label} ended")
         for life in lives:
-            if life.alive and life.asked is None:
-                life.kill(Killed(f"its supervisor {self.label} ended"))
+            if not life.alive or life.asked is not None:
+                continue
+            if in_order and isinstance(life, Machine):
+                life.stop(killed)
+            else:
+                life.kill(killed)

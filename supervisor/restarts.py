@@ -4,7 +4,7 @@ from collections import deque
 
 from .child import Child, Life
 from .events import Event, Retry, Waiting
-from .exits import NORMAL, SHUTDOWN, ExitReason, Shutdown, is_normal
+from .exits import KILLED, NORMAL, SHUTDOWN, ExitReason, Shutdown, is_normal
 from .family import Family
 from .reports import Action, ChildGivenUp, ChildTerminated, MaxIntensity, RestartScheduled
 from .rules import (
@@ -46,7 +46,7 @@ class Restarts(Family):
             return None  # used up by a sweep or a call that came before
         child.life = None
         reason = child.final = life.reason or NORMAL
-        if life.asked is SHUTDOWN:  # told to leave by stop_child_soon
+        if life.asked is SHUTDOWN or life.asked is KILLED:  # told to leave by stop_child_soon
             self.check_end(child, life)
             self._leave(child, reason)
             return None

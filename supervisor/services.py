@@ -45,6 +45,8 @@ class Services:
         self.timers = Timers()
         self.kill_grace_s = kill_grace_s
         self.aborted = False
+        # No time is left: a supervisor that is killed takes all below it along at once.
+        self.hurried = False
         self.live: set[Running] = set()
         self.zombies: set[Running] = set()
         self.threads: dict[object, str] = {}
