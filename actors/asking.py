@@ -178,7 +178,7 @@ class Asking:
         try:
             complete = partial(session.installed.model.complete, request)
             reply = checked(await self._work.run(complete, what=self._what), self._name)
-            usage = reply.usage
+            usage = meter.consumed(reply, prompt)
         except CutOff:
             return None  # the life settles it
         except Superseded:

@@ -6,7 +6,8 @@ import msgspec
 
 from ..stores.records import Usage
 from .budget import COST_USD, MODEL_CALLS, RETRIES, TOKENS, Account, Amounts, Refusal, Reservation
-from .model import Prices
+from .conversation import TOKENS_PER_CHAR
+from .model import ModelReply, Prices
 from .replies import is_usage
 
 OUTPUT_TOKENS_MAX = 4096
@@ -52,6 +53,18 @@ class Meter:
                 usage = Usage(prompt, self.answer_max)
                 amounts = (*amounts, (COST_USD, self.prices.cost_usd(usage)))
         return account.hold(amounts)
+
+    def consumed(self, reply: ModelReply, prompt_tokens: float) -> Usage:
+        """Return what an answer has consumed: as it tells, or estimated where it tells nothing.
+
+        Estimated only where tokens or dollars are limited: there nothing told must not be nothing spent.
+        """
+        usage = reply.usage
+        if usage.tokens or usage.cost_usd or not self._metered:
+            return usage
+        chars = len(reply.text) + sum(len(call.name) + len(call.arguments) for call in reply.calls)
+        given = math.ceil(chars * TOKENS_PER_CHAR)
+        return Usage(input_tokens=math.ceil(prompt_tokens), output_tokens=given)
 
     def settle(self, reserved: Reservation | None, usage: Usage, *, first: bool) -> Usage:
         """Book what a request has consumed, once; return that with its cost."""

@@ -125,7 +125,8 @@ class Judging:
             return ticket.detail
         output_max = min(self._meter.output_max, OUTPUT_TOKENS_MAX)
         with ticket:
-            reserved = self._meter.reserve(len(text) * TOKENS_PER_CHAR, output_max, first=True)
+            prompt = len(text) * TOKENS_PER_CHAR
+            reserved = self._meter.reserve(prompt, output_max, first=True)
             if isinstance(reserved, Refusal):
                 return f"{reserved}"
             request = ModelRequest(
@@ -140,7 +141,7 @@ class Judging:
             try:
                 reply = await self._complete(request)
                 ticket.verdict = "up"
-                usage = reply.usage
+                usage = self._meter.consumed(reply, prompt)
             except (CutOff, Superseded):
                 raise
             except Exception as error:

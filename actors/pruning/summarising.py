@@ -55,7 +55,8 @@ class Summarising:
         )
         if ticket is None or isinstance(ticket, Held):
             return None
-        reserved = self._meter.reserve(len(text) * tokens_per_char, output_max, first=True)
+        prompt = len(text) * tokens_per_char
+        reserved = self._meter.reserve(prompt, output_max, first=True)
         if isinstance(reserved, Refusal):
             return None
         request = ModelRequest(
@@ -70,7 +71,7 @@ class Summarising:
             try:
                 reply = await self._complete(request)
                 ticket.verdict = "up"
-                usage = reply.usage
+                usage = self._meter.consumed(reply, prompt)
             except (CutOff, Superseded) as over:
                 if isinstance(over, Superseded):
                     raise
@@ -89,6 +90,6 @@ class Summarising:
         return checked(await self._work.run(complete, what=f"model {self._name}"), self._name)
 
     def _said(self, reply: ModelReply) -> str | None:
-        """Return the text, cleaned; a refusal or a call says nothing of the session."""
+        """Return the text, cleaned; a refusal, a call or half a summary says nothing of the session."""
         text = self._session.services.mask(encodable(reply.text)).strip()
-        return None if reply.finish == "refused" else text or None
+        return None if reply.finish in ("refused", "length") else text or None
