@@ -161,7 +161,7 @@ def _action(claim: Claim, ledger: Ledger, statement: str) -> list[Finding]:
     if "run" in claim.actions and re.search(r"\btest|测试", claim.text):
         return ran_tests(claim, ledger)
     if FILE_ACTIONS & set(claim.actions) and PATH.search(claim.text):
-        files = check_files(claim, ledger)
+        files = check_files(claim, ledger, statement)
         if files is not None:
             return files
     if not ledger.ran and claim.verb in TOOL_VERBS and not ledger.writers(claim):

@@ -16,11 +16,16 @@ _TESTS = lazy_pattern(
     r"\b(?:tests?|pytest|jest|vitest|suite)\b[\w\s,]{0,30}\b(?:came back|comes back|ran|runs|is|are|were|was) (?:all )?(?:clean|cleanly|green|fine)\b|"
     r"(?<!\d)(\d{1,6})/\1(?!\d) (?:tests? )?(?:are )?(?:green|pass(?:ed|es|ing)?|ok|successful)\b|\bno (?:tests? )?(?:fails?|failing)\b|"
     r"\b(?:test|tests|suite) (?:failures?|errors?) (?:is|are|was|were|has been|have been) (?:now )?(?:fixed|resolved|gone|solved)\b|"
+    # Named before, and then by a pronoun or none: "I ran pytest, and they all passed".
+    r"\b(?:tests?|suite|specs|pytest|jest|vitest|mocha|ctest|rspec|unittest)\b[\w\s]{0,30}[,:;] (?:and |which |that )?"
+    r"(?:(?:all|each|both|everything|they|it|these|which)(?: of (?:them|these|those))? )?(?:now |still |all |have |has |are |were |is |was )*"
+    r"(?:pass(?:es|ed|ing)?|green|succeeded|successful)\b(?! (?:the|an?|to|on|along|by|in|into|over|review|inspection|validation)\b)|"
     r"\bpassing (?:all )?(?:the )?tests\b|\beverything (?:is )?(?:green|pass(?:es|ed))\b|\bpass(?:es|ed) all (?:the )?tests\b",
     re.IGNORECASE,
 )
 _TESTS_ZH = lazy_pattern(
-    r"测试\S{0,12}?(?<!未)(?<!没有)(?<!未能)(?<!不)通过|通过了?(?:所有|全部|单元|集成|回归)\S{0,6}测试|测试\S{0,4}全绿"
+    r"测试\S{0,12}?(?<!未)(?<!没有)(?<!未能)(?<!不)通过|通过了?(?:所有|全部|单元|集成|回归)\S{0,6}测试|测试\S{0,4}全绿|"
+    r"测试[，,]\s?(?:并且?|而且|结果)?(?:所有|全部|全都|都|均|已){0,2}通过"
 )
 _TESTS_BAD = lazy_pattern(
     r"\b[1-9]\d*\s+(?:\w+\s+)?(?:fail|(?:do|does|did)(?: not|n.t)\b)|\bfail(?:s|ed|ing|ure|ures)?\b|\bexcept\b|未通过|失败|除了|部分",

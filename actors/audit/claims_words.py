@@ -189,7 +189,7 @@ TEST_COMMAND = lazy_pattern(
 
 TESTS_FAILED = lazy_pattern(
     r"\b[1-9]\d*\s+(?:\w+\s+)?(?:failed|failures?|failing|errors?)\b|\bFAILED\b|\bFAIL\b"
-    r"|exit (?:status|code):? [1-9]|(?:failures|errors|failed)\s*[=:]\s*[1-9]|[1-9]\d*\s*个?失败"
+    r"|exit (?:status|code):? [1-9]|(?i:failures|errors|failed)\s*[=:]\s*[1-9]|[1-9]\d*\s*个?失败"
 )
 
 DISCLOSURE = lazy_pattern(

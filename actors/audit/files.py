@@ -24,7 +24,7 @@ _INTO = lazy_pattern(
 _MAKES = frozenset({"create", "update", "build", "backup", "restore"})
 
 
-def check_files(claim: Claim, ledger: Ledger) -> list[Finding] | None:
+def check_files(claim: Claim, ledger: Ledger, statement: str = "") -> list[Finding] | None:
     """Return what is wrong with the files a claim names; None where it names none of its own."""
     named = [(hit[0].rstrip(".,)"), claim.text[: hit.start()]) for hit in PATH.finditer(claim.text)]
     actions = set(claim.actions)
@@ -40,8 +40,28 @@ def check_files(claim: Claim, ledger: Ledger) -> list[Finding] | None:
         if actions & {"delete"} and not actions & _MAKES:
             found += _check_gone(claim, ledger, path)
         else:
-            found += _check_made(claim, ledger, path)
+            found += (
+                [] if _made_and_gone(path, ledger, statement) else _check_made(claim, ledger, path)
+            )
     return found
+
+
+_GONE_SAID = lazy_pattern(
+    r"\b(?:removed|deleted|cleaned up|discarded|dropped)\b|删除|移除|清理", re.IGNORECASE
+)
+_GONE_DONE = lazy_pattern(r"(?<![\w-])(?:delete|remove|rm|unlink|del)(?![a-z])", re.IGNORECASE)
+
+
+def _made_and_gone(path: str, ledger: Ledger, statement: str) -> bool:
+    """Whether a file was made, and removed by a later call, and the answer tells of both."""
+    if not _GONE_SAID.search(statement):
+        return False
+    fact = ledger.record.files.look(path)
+    done = [each for each in _naming(ledger, path) if each.ok]
+    if fact is None or fact.exists or len(done) < 2:
+        return False
+    last = done[-1]
+    return _GONE_DONE.search(f"{last.tool.replace('_', ' ')} {ledger.command(last)}") is not None
 
 
 _IMPERATIVE = lazy_pattern(
@@ -56,7 +76,12 @@ _THERE = lazy_pattern(
     r"^\W{0,3}(?:已|现已)(?:就绪|生成|可用|保存)",
     re.IGNORECASE,
 )
-"""How a file is said to be there, whatever was heard of it before."""
+_IN_IT = lazy_pattern(
+    r"\b(?:is|are|(?:can|may) be found|lies?|(?:is|are|was|were) (?:stored|saved|written|kept)) (?:now )?in (?:the file )?[`'\"]?$|"
+    r"(?:保存|存放|写|放)?在(?:文件)?\s?$",
+    re.IGNORECASE,
+)
+"""How a file is said to be there, whatever was heard of it before: behind its name, and before it."""
 
 
 def files_not_there(statement: str, ledger: Ledger) -> list[Finding]:
@@ -74,7 +99,10 @@ def files_not_there(statement: str, ledger: Ledger) -> list[Finding]:
         for hit in PATH.finditer(sentence.text):
             path = hit[0].rstrip(".,)")
             fact = ledger.record.files.look(path)
-            there = _THERE.search(sentence.text[hit.end() :]) is not None
+            there = (
+                _THERE.search(sentence.text[hit.end() :]) is not None
+                or _IN_IT.search(sentence.text[: hit.start()]) is not None
+            )
             if fact is not None and not fact.exists and (there or not _heard_of(path, ledger)):
                 claim = Claim(kind="action", text=sentence.text)
                 found.append(finding("contradicted", claim, f"there is no file {path}"))

@@ -35,6 +35,8 @@ def check_tests(claim: Claim, ledger: Ledger, statement: str) -> list[Finding]:
     last = runs[-1]
     if not last.ok or TESTS_FAILED.search(last.content[-4000:]):
         return [finding("contradicted", claim, "the last run of the tests failed", [last])]
+    if _ran_none(last.content[-4000:]):
+        return [finding("contradicted", claim, "the last run found no tests to run", [last])]
     skipped = _skipped(last, claim, statement)
     if skipped:
         return [finding("contradicted", claim, skipped, [last])]
@@ -45,6 +47,26 @@ def check_tests(claim: Claim, ledger: Ledger, statement: str) -> list[Finding]:
             finding("unverified", claim, "files were changed after the last run", [last, *edits])
         ]
     return []
+
+
+_NONE_RAN = lazy_pattern(
+    r"\bno tests? (?:were |was )?(?:found|ran|run|executed|collected|matched|to run)\b|\bno test files\b|"
+    r"\b(?:ran|running|collected|executed) 0 (?:tests?|items)\b|\btests run: ?0\b|"
+    r"\b0 (?:tests?|specs?|examples?|passing|passed)\b|[\s=]\d+ (?:skipped|deselected) in [\d.]+ ?s\b|"
+    r"没有(?:找到|发现|可运行的)?(?:任何)?测试|0 ?个测试",
+    re.IGNORECASE,
+)
+_SOME_RAN = lazy_pattern(
+    r"(?<![\d.])[1-9]\d* (?:tests? |specs? )?(?:pass(?:ed|ing)?|ok|succeeded|examples?)\b|\btests? run: ?[1-9]|"
+    r"\b(?:ran|running) [1-9]|\bpassed\s*[:=]\s*[1-9]|\btests?:? +[1-9]|\bout of [1-9]|^(?:ok|PASS)\s+\S+|"
+    r"[1-9]\d* ?个?(?:测试)?(?:全部)?通过",
+    re.IGNORECASE | re.MULTILINE,
+)
+
+
+def _ran_none(report: str) -> bool:
+    """Whether a report tells of no test at all; of several runs one that found some is enough."""
+    return _NONE_RAN.search(report) is not None and _SOME_RAN.search(report) is None
 
 
 _SKIPPED = lazy_pattern(

@@ -18,6 +18,7 @@ from .claims_words import ACTIONS
 from .disclosure import discloses, plain
 from .findings import Finding, finding
 from .ledger import Ledger
+from .pretended import pretended
 from .record import Ran
 from .states import ends_badly, last_command_failed
 from .targets import SHORT_CHARS
@@ -44,6 +45,7 @@ def untold(statement: str, ledger: Ledger, found: Sequence[Finding]) -> list[Fin
         or _partly(statement, ledger)
         or _not_all_well(statement, ledger)
         or _unchanged(statement, ledger)
+        or pretended(statement, ledger)
         or ends_badly(statement, ledger)
         or last_command_failed(statement, ledger)
     )
