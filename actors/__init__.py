@@ -4,7 +4,7 @@ Decides: what a session does next, what a call may do, how a session ends.
 Owns: the active sessions, the account book, the checkpoint actor, events.
 Never: talks to a provider itself, or writes to a store other than through the checkpoint actor.
 
-Files, each using only those before it (no cycles between files; a test holds that): nothing, once,
+Files, each using only those before it (a test holds that): nothing, once,
 latch, text, secrets, scrub · model, replies · tooling · budget, accounts, fairness ·
 conversation, ledger, effects, metering · state_parts, state_fields, fold_turns, fold_steps, fold_rollback, state,
 steps · outcome · event_base, end_events, people_events, upstream_events, events · bus, upstream, upstreams, alerts, workspaces · checkpoint, teller, journal,

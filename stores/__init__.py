@@ -2,12 +2,12 @@
 
 This room owns the stored form of everything and the rules of what may be written when. It decides
 nothing about a session: it keeps records, refuses stale writers, and says what it cannot read.
-Files, each using only those before it: decisions · records · errors, writes · base · evolution, encoding ·
+Files, each using only those before it: liveness, overlay · decisions · records · errors, writes · base · evolution, encoding ·
 rules · loads, lists, shares, gauge, room · memory_data, memory_write, memory ·
 channel · sqlite_tally, sqlite_schema, sqlite_places, sqlite_journal, sqlite_heads, sqlite_loading, sqlite_pack, sqlite_batch, sqlite_inbox,
 sqlite_warnings, sqlite_write, sqlite_names, sqlite · open.
-``liveness`` and ``overlay`` stand alone,
-and so does ``workspace``: snapshots of working directories.
+
+``workspace`` stands alone: snapshots of working directories.
 """
 
 from .base import Store, StoreHealth

@@ -6,15 +6,13 @@ Owns: the tasks of all children, their mailboxes, one heap of deadlines, the wor
 Never: knows a tool, a model or a store; waits without a limit that its caller can set; retries what
 nobody recognises.
 
-Files, each using only those before it: errors, clock, ids · exits, refusals, specs, reports · rules
-· loops, timers, crew, services · child, address, blocking, context, task · events, family, restarts,
-machine · calls, handle, collector, kernel.
+Files, each using only those before it: errors, ids, loops, logs, patterns, clock · exits, refusals, specs,
+reports · rules · timers, crew, services · child, address, blocking, context, task · events, family, restarts,
+machine · calls, handle, collector, _trio, kernel · failure · overflow · policy_checks,
+policy_choices, policy_layers, policy_failures, policy_limits, policy_sessions, policy, policy_file · decide,
+breaker, likeness, repetition · classifying, classify.
 
-Of danger: shell reads commands, danger judges calls.
-
-And those of failures: failure · overflow · policy_checks, policy_choices, policy_layers, policy_failures,
-policy_limits, policy_sessions, policy, policy_file · decide, breaker,
-likeness, repetition · classifying · classify.
+Of danger: ``shell`` reads commands, ``danger`` judges calls.
 """
 
 from .address import Ref, Reply

@@ -4,8 +4,8 @@ Decides: what goes wrong when, and whether what came of it keeps the promises.
 Owns: the virtual clock of one event loop, the plan of faults, the counters of effects that stand for
 the world outside. Never: anything that runs in production; nothing below imports it.
 
-Files, each using only those before it: clock · faults · passing_on · store · effects · ``drilling``, the drill.
-``plugin`` has fixtures for pytest, which it alone imports.
+Files, each using only those before it: clock · faults · passing_on · store · effects · drilling · plugin.
+``drilling`` is the drill; ``plugin`` has fixtures for pytest, which it alone imports.
 """
 
 from ..models.scripted import Hang, Pieces, Reply, Script, ScriptedModel, call

@@ -99,16 +99,35 @@ def test_no_import_cycle_between_files() -> None:
         visit(path, ())
 
 
-def test_the_list_of_files_in_actors_names_all_in_their_order() -> None:
-    """As its docstring says: each uses only those before it."""
-    room = ROOT / "actors"
-    text = ast.get_docstring(parsed(room / "__init__.py")) or ""
-    listed = re.split(r"a test\s+holds\s+that\):", text)[1].split("\n\n")[0]
-    names = [name for name in re.findall(r"\w+", listed) if not (room / name).is_dir()]
-    assert sorted(names) == sorted({path.stem for path in room.glob("*.py")} - {"__init__"})
+LIST = re.compile(r"Files, each using only those before it[^:]*:(.*?)\.(?:\s|$)", re.DOTALL)
+
+
+def lists_of_files() -> list[tuple[Path, str]]:
+    """Packages whose docstring lists their files, with that list."""
+    found: list[tuple[Path, str]] = []
+    for path in modules():
+        text = ast.get_docstring(parsed(path)) if path.stem == "__init__" else None
+        listed = LIST.search(text or "")
+        if listed is not None:
+            found.append((path.parent, listed[1]))
+    return found
+
+
+LISTS = lists_of_files()
+
+
+@pytest.mark.parametrize(("folder", "listed"), LISTS, ids=[each.name for each, _ in LISTS])
+def test_a_list_of_files_names_all_in_their_order(folder: Path, listed: str) -> None:
+    """As the docstring says: each uses only those before it."""
+    names = [name for name in re.findall(r"\w+", listed) if not (folder / name).is_dir()]
+    assert sorted(names) == sorted({path.stem for path in folder.glob("*.py")} - {"__init__"})
     for at, name in enumerate(names):
-        uses = {path.stem for path in imports_of(room / f"{name}.py") if path.parent == room}
+        uses = {path.stem for path in imports_of(folder / f"{name}.py") if path.parent == folder}
         assert uses <= {"__init__", *names[:at]}, f"{name} uses {uses - set(names[:at])}"
+
+
+def test_every_room_lists_its_files() -> None:
+    assert {folder for folder, _ in LISTS} >= {ROOT / room for room in ROOMS}
 
 
 def imports_of(path: Path) -> set[Path]:

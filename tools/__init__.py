@@ -3,7 +3,7 @@
 Decides how a command and a file are handled safely; owns processes and open files for one call.
 Never looks at sessions or stores: what a body may know is in `ukemi.actors.tooling.context`.
 
-Order: places <- files; processes, places <- shell; finish.
+Files, each using only those before it: places, processes · files, shell · finish.
 """
 
 from .files import delete_file, list_files, read_file, write_file

@@ -25,7 +25,7 @@ All of it blocks; `AsyncFiles` and `AsyncWorkspace` run it in threads, where can
 files. Windows are in order of time and do not overlap: calls that ran side by side are one window,
 from before the first to after the last.
 
-Files depend downward in this order: entries · trees, changes · plans · objects · folders · rules ·
+Files, each using only those before it: entries · trees, changes · plans · objects · folders · rules ·
 nodes · look · scan · steps · restores · collect, archive · workspace · front.
 """
 

@@ -2,5 +2,5 @@
 
 Files, each using only those before it: values, phrases, proto, evidence, live · tables, codes,
 code_words, vendors · english_programs, english_rights, english_refusals, english, chinese, words ·
-answers, waits, fields · http, databases, local, refill, user.
+answers, waits, fields · http, databases, local, refill, user · classifier.
 """
