@@ -8,7 +8,7 @@ from ..supervisor.decide import Conclude, Directive
 from ..supervisor.errors import ErrorClass
 from ..supervisor.failure import Failure
 from .attempting import Attempt, Tries
-from .closing import CannotTell, resources_of
+from .closing import CannotTell, closes_of
 from .ends import Ended, Prepared, end_failed, in_doubt_still, interrupted, judged, not_again
 from .handover.wording import cleaned, clipped, not_started
 from .ledger import PROBE
@@ -166,11 +166,12 @@ class AttemptEnds:
 
     def _closes(self, call: Prepared) -> tuple[str, ...]:
         """Name what no write may touch after this call was refused for good."""
+        session = self._session
+        below = session.closed_below.pop(session.child_name((call.n, call.index)), ())
         try:
-            return (
-                resources_of(call.tool, call.arguments) if call.tool.marks.effect == "write" else ()
-            )
+            named = closes_of(call.tool, call.arguments, session.facts.working_directory)
         except CannotTell as error:
             text = f"{error}: other ways to the same effect stay open"
-            self._session.services.alerts.due(f"resource {call.tool.name}", text, 60.0)
-            return ()
+            session.services.alerts.due(f"resource {call.tool.name}", text, 60.0)
+            return below
+        return (*named, *below)

@@ -144,6 +144,5 @@ class Attempting:
 
     async def _subsession(self, agent: str, task: str, budget: Budget | None) -> Outcome:
         """Run a sub-session named after the call that runs, so that a repeat finds the same one."""
-        n, index = current().call
-        child = f"{self._session.id}.{n}.{index}"
+        child = self._session.child_name(current().call)
         return await self._session.services.subsession(self._session.id, child, agent, task, budget)

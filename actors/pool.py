@@ -92,6 +92,7 @@ class Pool:
         parent = self.active.get(session.facts.parent or "")
         if parent is not None:
             parent.children[session.id] = None
+            session.above = parent
 
     # ------------------------------------------------------------ beginning
 

@@ -187,7 +187,9 @@ class Preparing:
 
         Where its equal was in doubt and is known to have taken effect by now, answer from that.
         """
-        state = self._session.state
+        session = self._session
+        state = session.state
+        closed, rejected = session.closings()
         if named and self._doubted(asked, tool, named):
             why = "an equal call is in doubt; whether it took effect is not known yet"
             return closed_off(why, IN_DOUBT, named)
@@ -196,10 +198,10 @@ class Preparing:
             return replayed(answer, named)
         if named and named in state.ledger.abandoned:
             why = "an equal call was abandoned in doubt, so this one is refused for good"
-        elif named and named in state.rejected:
+        elif named and named in rejected:
             why = "an equal call was refused for good"
         else:
-            found = closed_resource(tool, arguments, state.closed)
+            found = closed_resource(tool, arguments, closed, session.facts.working_directory)
             if found is None:
                 return None
             why = found

@@ -4,7 +4,7 @@ The record survives restarts of the session's actor. A life (life.py) takes the 
 turns there is no task, and once the session has ended not even this record.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
 import anyio
@@ -65,11 +65,13 @@ class Session:
         "_booked_at",
         "_decision",
         "_lapses",
+        "above",
         "account",
         "active",
         "began",
         "channel",
         "children",
+        "closed_below",
         "cut",
         "emit",
         "ended",
@@ -124,6 +126,10 @@ class Session:
         self.cut: Cut | None = None
         # Dictionaries for sets: an empty one takes a quarter, and most stay empty.
         self.children: dict[str, None] = {}
+        self.above: Session | None = None
+        """Whose sub-session it is, where that is active here."""
+        self.closed_below: dict[str, tuple[str, ...]] = {}
+        """What was refused for good in sub-sessions whose calls have no result yet, by their ids."""
         self.outcome: Outcome | None = None
         self.error: UkemiError | None = None
         self.ended = Latch(services.checkpoint)
@@ -143,6 +149,18 @@ class Session:
         self._decision: anyio.Event | None = None
         self._booked_at: float | None = None
         self._lapses = services.ownership.lapses
+
+    def child_name(self, call: CallId) -> str:
+        """Return the id of the sub-session that a call begins, the same each time it is repeated."""
+        return f"{self.id}.{call[0]}.{call[1]}"
+
+    def closings(self) -> tuple[Mapping[str, CallId], frozenset[str]]:
+        """Return the resources and the calls that were refused for good, to it or to whom it works for."""
+        state, above = self.state, self.above
+        if above is None or above.outcome is not None:
+            return state.closed, state.rejected
+        closed, rejected = above.closings()
+        return {**closed, **state.closed}, rejected | state.rejected
 
     @property
     def takes_messages(self) -> bool:

@@ -4,14 +4,15 @@ from collections.abc import Callable
 
 import anyio
 
-from ..stores.base import Facts, Head, SessionUnknown, Store
+from ..stores.base import Facts, Head, SessionUnknown, Store, StoreError
 from ..stores.records import OnFailure
 from ..supervisor.clock import Clock
 from ..supervisor.errors import ToolBug, UsageError
 from .budget import Budget
 from .handle import SessionHandle
+from .inspection import entries_of, fold
 from .naming import check_id
-from .outcome import Outcome
+from .outcome import Completed, Outcome
 from .session import Session
 from .sessions import Sessions
 from .text import exact
@@ -73,13 +74,28 @@ class Starting:
                 folder = sessions.active[parent].facts.working_directory
                 name = check_id(session_id)
                 handle = await self.start(name, agent, task, budget, folder, parent)
-            return await handle.outcome()
+            outcome = await handle.outcome()
+            if not isinstance(outcome, Completed):
+                await self._close_above(parent, session_id)
+            return outcome
         except anyio.get_cancelled_exc_class():
             sessions.pool.cancel_soon(session_id)
             raise
         except UsageError as error:
             # The model did not choose any of this: it is not the model's to correct.
             raise ToolBug(f"the sub-session could not be run: {error}") from error
+
+    async def _close_above(self, parent: str, session_id: str) -> None:
+        """What was refused for good to a sub-session is refused to whom it worked for, too."""
+        above = self._sessions.active.get(parent)
+        if above is None:
+            return
+        try:
+            stored = await self._store.load(session_id)
+        except StoreError:
+            return  # with a store that fails, neither of them goes on
+        if closed := fold(session_id, entries_of(stored)).closed:
+            above.closed_below[session_id] = tuple(closed)
 
     async def _find(self, parent: str, session_id: str, agent: str) -> SessionHandle | None:
         try:

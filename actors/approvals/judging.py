@@ -13,7 +13,7 @@ import msgspec
 from ...stores.records import Requested
 from ...supervisor.danger.danger import Action, Verdict, is_plain, judge
 from ...supervisor.danger.policy import DangerPolicy
-from ..closing import CannotTell, resources_of
+from ..closing import CannotTell, closes_of
 from ..ends import Asked, Ended
 from ..session import Session
 from ..state import DENIED
@@ -104,7 +104,7 @@ def denied(
     closes: tuple[str, ...] = ()
     try:
         arguments = tool.check(asked.call.arguments)
-        closes = resources_of(tool, arguments) if tool.marks.effect == "write" else ()
+        closes = closes_of(tool, arguments, session.facts.working_directory)
     except CannotTell as error:
         text = f"{error}: other ways to the same effect stay open"
         services.alerts.due(f"resource {tool.name}", text, 60.0)

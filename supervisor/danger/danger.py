@@ -188,6 +188,21 @@ def _declared(action: Action, policy: DangerPolicy) -> Iterator[Risk]:
         yield Risk(category, _words_for(category, action))
 
 
+def files_changed(action: Action) -> tuple[str, ...]:
+    """Return the paths that a shell's command writes or deletes, absolute; of any other call none."""
+    command = None
+    if action.danger is not None and category_of(action.danger) == "shell":
+        command = _command(action)
+    if command is None:
+        return ()
+    from ..shell.risks import shell_changes  # a reader of shells loads with the first command
+
+    root = action.working_directory or NO_WORKSPACE
+    return tuple(
+        each.path for each in shell_changes(command, root, limits_of(root, DangerPolicy()))
+    )
+
+
 def limits_of(workspace: str, policy: DangerPolicy) -> Limits:
     """Return what a shell command of this workspace is held against."""
     return Limits(

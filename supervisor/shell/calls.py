@@ -31,7 +31,8 @@ class Scope(Struct, frozen=True, kw_only=True):
     """What is known where a program stands.
 
     ``directories``: where it may run; more than one after ``cd``, which may fail. ``fetched``: paths
-    that the command downloads. ``links``: links that the command makes, with where they lead.
+    that the command downloads. ``links``: links that the command makes, with where they lead. ``changed``
+    collects the places that are written or deleted.
     """
 
     limits: Limits
@@ -40,12 +41,20 @@ class Scope(Struct, frozen=True, kw_only=True):
     functions: frozenset[str] = frozenset()
     fetched: frozenset[str] = frozenset()
     links: Mapping[str, Place] = MappingProxyType({})
+    changed: list[Place] | None = None
 
     def places(self, text: str) -> tuple[Place, ...]:
         """Return where a path may lead."""
         workspace = self.limits.workspace
         found = (place_of(text, each, workspace) for each in self.directories)
         return tuple(dict.fromkeys(self._through(each) for each in found))
+
+    def changes(self, text: str) -> tuple[Place, ...]:
+        """Return where a path may lead that is written or deleted."""
+        found = self.places(text)
+        if self.changed is not None:
+            self.changed.extend(found)
+        return found
 
     def _through(self, place: Place) -> Place:
         """Follow a link that the same command has made."""
@@ -164,7 +173,7 @@ def _short(
 
 def writes(scope: Scope, path: Field, verb: str = "writes to") -> Iterator[Risk]:
     """What writing to a path puts at risk."""
-    for place in scope.places(path.text):
+    for place in scope.changes(path.text):
         found = _write(scope, place, verb)
         if found is not None:
             yield found
@@ -225,7 +234,7 @@ def deletes(
     scope: Scope, path: Field, *, recursive: bool = False, verb: str = "deletes"
 ) -> Iterator[Risk]:
     """What deleting a path puts at risk; nothing where the policy says that it is made again."""
-    for place in scope.places(path.text):
+    for place in scope.changes(path.text):
         if place.is_top and recursive and place.where is not Where.UNKNOWN:
             yield Risk("destroy", f"{verb} everything under {place.shown}")
         elif _loses_root(place, path) and recursive:

@@ -64,6 +64,7 @@ def _mv(call: Call, scope: Scope) -> Iterator[Finding]:
     sources = given.operands if given.of("-t", "--target-directory") else given.operands[:-1]
     yield from writes(scope, target[0], "moves files to")
     stays = all(each.where is Where.INSIDE for each in scope.places(target[0].text))
+    yield from _arrivals(scope, target, sources, "moves files to")
     for path in sources:
         yield from reads(scope, path)
         inside = all(each.where is Where.INSIDE for each in scope.places(path.text))
@@ -76,12 +77,25 @@ def _cp(call: Call, scope: Scope) -> Iterator[Finding]:
     given = options(call, "tSmog", ("--target-directory", "--suffix", "--mode", "--owner"))
     named = given.of("-t", "--target-directory")
     target = named or given.operands[-1:]
-    for path in given.operands if named else given.operands[:-1]:
+    sources = given.operands if named else given.operands[:-1]
+    for path in sources:
         yield from reads(scope, path)
+    yield from _arrivals(scope, target, sources, "copies files to")
     for path in target:
         yield from writes(scope, path, "copies files to")
         if any(each.text in ("/dev/null", "/dev/zero") for each in given.operands[:-1]):
             yield Risk("delete", f"empties {path.shown}")
+
+
+def _arrivals(
+    scope: Scope, target: tuple[Field, ...], sources: tuple[Field, ...], verb: str
+) -> Iterator[Finding]:
+    """Into a folder, files come under the names they have: into one that is written so, or holds several."""
+    for folder, path in product(target, sources):
+        text = folder.text
+        if text in (".", "..") or text.endswith(("/", "/.", "/..")) or len(sources) > 1:
+            name = posixpath.basename(path.text.rstrip("/"))
+            yield from writes(scope, Field(f"{text.rstrip('/')}/{name}", path.globs), verb)
 
 
 def _ln(call: Call, scope: Scope) -> Iterator[Finding]:

@@ -88,11 +88,24 @@ def shell_risks(command: str, directory: str, limits: Limits) -> tuple[Risk, ...
     return tuple(dict.fromkeys(walk.risks))
 
 
+def shell_changes(command: str, directory: str, limits: Limits) -> tuple[Place, ...]:
+    """Return the places that a command line writes or deletes, as far as they can be told.
+
+    Args:
+        directory: where it starts, absolute.
+    """
+    walk = _Walk(directory, limits)
+    walk.text(command, depth=0)
+    known = (each for each in walk.changed if each.where not in (Where.STREAM, Where.UNKNOWN))
+    return tuple(dict.fromkeys(known))
+
+
 class _Walk:
     """Goes through a command line once; knows where it stands and what has been made on the way."""
 
     def __init__(self, directory: str, limits: Limits) -> None:
         self.risks: list[Risk] = []
+        self.changed: list[Place] = []
         self._limits = limits
         self._found = Found()
         self._directories: tuple[str, ...] = (directory,)
@@ -247,6 +260,7 @@ class _Walk:
             functions=frozenset(self._found.functions),
             fetched=frozenset(self._fetched),
             links=dict(self._links),
+            changed=self.changed,
         )
 
     def _secrets(self, command: Simple, program: str) -> None:
