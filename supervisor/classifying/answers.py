@@ -1,6 +1,7 @@
 # ruff: noqa: RUF001 - the punctuation of Chinese
 """Find the codes and the words in an answer of any shape: JSON, XML, HTML or plain text."""
 
+import ast
 import re
 from collections.abc import Iterable, Mapping
 from itertools import islice
@@ -23,7 +24,7 @@ def _names(text: str) -> frozenset[str]:
 _RANKS = """
 decline_code declinecode sub_code subcode error_subcode errorsubcode quotaid limit_source
 reason issue info err_code errcode error_code errorcode errornum block_reason blockreason reasoncode reason_code
-code error_type errortype __type exception errcodes codes error_name fault_code faultcode violation failure_code
+code error_type errortype __type exception exc_type exceptionname typekey errcodes codes error_name fault_code faultcode violation failure_code
 error status_code statuscode statename
 type .tag name status finish_reason finishreason stop_reason stopreason kind state
 return_code result_code returncode resultcode
@@ -115,7 +116,7 @@ def _walk(
             _text(node, key, depth, found, words, budget)
     elif is_mapping(node):
         for name, value in node.items():
-            lower = str(name).lower()
+            lower = _key(str(name).lower(), key, value)
             if budget[0] < 0:
                 return
             if value is not None and lower not in _ECHO:
@@ -125,6 +126,33 @@ def _walk(
             _walk(value, key, depth + 1, found, words, budget)
     elif key in _RANK and (number := whole(node)) is not None:
         _code(str(number), key, depth, found)
+
+
+# Where a text stands with its language: {"message": {"lang": "en", "value": "..."}}.
+_IN_LANGUAGE = frozenset(("value", "#text", "text", "default", "en"))
+
+
+_FAULTS = frozenset(("error", "errors", "message", "messages", "detail", "details"))
+
+
+def _is_said(value: object) -> bool:
+    told = items(value) if is_list(value) else [value]
+    return bool(told) and all(isinstance(each, str) and " " in each for each in told)
+
+
+def _key(lower: str, outer: str, value: object) -> str:
+    """The name as the tables have it: ``o:errorCode`` and ``error-code`` are ``errorcode``."""
+    if outer in _WORDS and lower in _IN_LANGUAGE and isinstance(value, str):
+        return outer
+    if lower in _SPEAKING or lower in _ECHO:
+        return lower
+    if outer in _FAULTS and (is_list(value) or outer[-1] == "s") and _is_said(value):
+        return outer  # {"errors": {"tag": ["must be unique"]}}: the name is the field's
+    bare = lower.rsplit(":", 1)[-1].removeprefix("@").removeprefix("odata.")
+    bare = bare.removesuffix("s") if bare.removesuffix("s") in _WORDS else bare
+    if bare not in _SPEAKING:
+        bare = bare.replace("_", "").replace("-", "").replace(".", "")
+    return bare if bare in _SPEAKING else lower
 
 
 def _text(
@@ -151,12 +179,33 @@ def _text(
 
 def message_answer(message: str) -> Answer:
     """Read the text of an exception that wraps an answer: JSON in it is read as an answer."""
-    at = message.find("{")
-    if at >= 0 and message.rstrip().endswith("}"):
-        inner = decoded(message[at:].strip())
-        if is_mapping(inner):
-            return read_answer(cast("Any", inner))
+    if (inner := embedded(message)) is not None:
+        return read_answer(inner)
     return Answer(words=message[:WORDS_MAX])
+
+
+# What may stand behind an answer that a text ends with: a quote, "<Response [401]>".
+_BEHIND_MAX = 40
+_LITERAL_MAX = 4_000
+
+
+def embedded(message: str) -> Mapping[str, Any] | None:
+    """The answer that a text ends with, as JSON or as Python shows a dict or bytes."""
+    at, end = message.find("{"), message.rfind("}")
+    if at < 0 or end < at or len(message) - end > _BEHIND_MAX:
+        return None
+    text = message[at : end + 1]
+    inner = decoded(text)
+    if not is_mapping(inner) and len(text) <= _LITERAL_MAX and text[1:2] in "'\"":
+        inner = _literal(text)
+    return inner if is_mapping(inner) else None
+
+
+def _literal(text: str) -> object:
+    try:
+        return ast.literal_eval(text)
+    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
+        return None
 
 
 def _is_code(text: str) -> bool:

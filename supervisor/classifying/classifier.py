@@ -13,7 +13,7 @@ import msgspec
 
 from ..errors import GRAVEST_FIRST, ErrorClass, Failed
 from ..failure import Failure, Stage
-from .answers import texts
+from .answers import embedded, texts
 from .code_words import of_wording
 from .databases import of_database
 from .evidence import Evidence, of_exception, of_input
@@ -21,6 +21,7 @@ from .fields import blamed_fields
 from .http import answer_of, of_answer
 from .live import live_record
 from .local import (
+    of_ftp,
     of_grpc,
     of_mail,
     of_name,
@@ -28,7 +29,7 @@ from .local import (
     of_process,
     of_validation,
 )
-from .phrases import Verdict, parse_verdict
+from .phrases import Verdict, first, parse_rules, parse_verdict, spaced
 from .refill import refilled
 from .tables import NAMES
 from .user import UserRules
@@ -40,6 +41,7 @@ _C = ErrorClass
 
 _MESSAGE_MAX = 2_000
 _DEPTH_MAX = 8
+_WEAK = frozenset((_C.UNKNOWN, _C.INVALID_ARGUMENT))
 _WAITING = frozenset((_C.TRANSIENT, _C.RATE_LIMITED))
 _NO_RULES = UserRules()
 _NOTHING = parse_verdict("unknown maybe", "nothing known")
@@ -145,7 +147,7 @@ def _facts(evidence: Evidence, stage: Stage) -> Verdict | None:
         return _text_facts(evidence)
     if evidence.has("cancellederror", "cancelled", "keyboardinterrupt", "systemexit"):
         return _CANCELLED
-    for judge in (of_grpc, of_database, of_mail, of_process):
+    for judge in (of_grpc, of_database, of_mail, of_ftp, of_process):
         if (found := judge(evidence)) is not None:
             return found
     if (found := of_validation(evidence, stage)) is not None:
@@ -156,7 +158,11 @@ def _facts(evidence: Evidence, stage: Stage) -> Verdict | None:
 def _text_facts(evidence: Evidence) -> Verdict | None:
     if evidence.form == "http" or not isinstance(evidence.body, str):
         return of_answer(evidence)
-    return of_words(evidence.message)
+    inner = embedded(evidence.message)
+    told = of_answer(msgspec.structs.replace(evidence, body=inner)) if inner is not None else None
+    if told is None or told.error_class in _WEAK:
+        return of_words(evidence.message) or told
+    return told
 
 
 def _answer_or_connection(evidence: Evidence) -> Verdict | None:
@@ -214,7 +220,9 @@ def _by_name_or_words(evidence: Evidence) -> Verdict:
     named = of_os(evidence) or of_name(evidence)
     builtin = evidence.module == "builtins"
     if named is not None and not (builtin and evidence.names[0] in _ANY):
-        return named
+        # An ancestor like LookupError says less than a name of one's own: ZoneInfoNotFoundError.
+        inherited = named.error_class is _C.BUG and evidence.names[0] not in NAMES
+        return (inherited and _named_so(evidence)) or named
     if evidence.message.startswith("embedded null"):
         return parse_verdict("invalid_argument no", "a null byte")
     told = of_words(evidence.message)
@@ -223,7 +231,9 @@ def _by_name_or_words(evidence: Evidence) -> Verdict:
         return parse_verdict("bug no", "a value the client refused before sending")
     if told is not None and builtin and told.error_class in (_C.TRANSIENT, _C.INVALID_ARGUMENT):
         return _NOTHING
-    return told or named or _named_so(evidence) or _NOTHING
+    if told is None or told.error_class in _WEAK:
+        told = _named_so(evidence) or told
+    return told or named or _NOTHING
 
 
 # What the name of an unknown class may say: nothing of it is repeated for its name alone.
@@ -232,7 +242,18 @@ _TOLD_BY_NAMES = frozenset(
         _C.PERMISSION_DENIED,
         _C.CONTENT_REFUSED,
         _C.CONTEXT_OVERFLOW,
+        _C.IN_DOUBT_TIMEOUT,
+        _C.RESOURCE_EXHAUSTED,
+        _C.INVALID_ARGUMENT,
     )
+)
+_RULE_IN_NAME = parse_rules(
+    """
+business_rejected no :: already exist|duplicate|constraint violation|constraint validation|unwilling to perform
+    |cas mismatch|version mismatch|bad version|timestamp mismatch
+    |insufficient funds|declined|precondition
+""",
+    "type",
 )
 
 
@@ -240,8 +261,11 @@ def _named_so(evidence: Evidence) -> Verdict | None:
     """The words in the name of a class that is in no table: ``TopicAuthorizationFailedError``."""
     if evidence.module == "builtins":
         return None
-    found = of_wording(evidence.type_name.rsplit(".", 1)[-1])
+    name = evidence.type_name.rsplit(".", 1)[-1]
+    found = of_wording(name)
     if found is None or found.error_class not in _TOLD_BY_NAMES:
+        found = first(_RULE_IN_NAME, spaced(name))
+    if found is None:
         return None
     return found._replace(executed="maybe", why=f"type {evidence.type_name}")
 

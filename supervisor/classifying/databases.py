@@ -6,6 +6,7 @@ from ..errors import ErrorClass
 from ..patterns import lazy_pattern
 from .evidence import Evidence
 from .phrases import Verdict, first, parse_rules, parse_verdict
+from .server_numbers import of_mssql
 from .tables import MONGO, MYSQL, REDIS, SQLITE, SQLSTATE
 from .values import mapping
 from .words import of_connection, of_words
@@ -27,12 +28,34 @@ def of_database(evidence: Evidence) -> Verdict | None:
     if evidence.module in ("pymysql", "mysql", "MySQLdb", "asyncmy", "aiomysql"):
         number = re.match(r"\(?(\d{4})\b", evidence.message)
         return MYSQL.get(int(number[1])) if number else None
+    if evidence.module in _ODBC:
+        return _odbc(evidence.message)
     if evidence.module in ("pymongo", "motor"):
         found = MONGO.get(evidence.number("code") or 0)
         return found or of_connection(evidence.message)
     if evidence.module in ("psycopg", "psycopg2", "asyncpg"):
         return _postgres(evidence)
     return None
+
+
+_ODBC = ("pyodbc", "aioodbc", "pymssql", "pytds", "turbodbc")
+_ODBC_STATE = lazy_pattern(r"^\('([0-9A-Z]{5})'|^\[([0-9A-Z]{5})\]")
+# States under which ODBC drivers put whatever has none of its own.
+_NO_STATE = ("HY000", "42000", "01000")
+_CONNECTING = parse_verdict("transient no", "a login that took too long")
+
+
+def _odbc(message: str) -> Verdict | None:
+    """The server's own number, then the state of ODBC, then words."""
+    if (told := of_mssql(message)) is not None:
+        return told
+    if "login timeout" in message.lower():
+        return _CONNECTING
+    state = _ODBC_STATE.search(message)
+    code = (state[1] or state[2]) if state else ""
+    if not code or code in _NO_STATE:
+        return of_words(message) or (SQLSTATE["42"] if code == "42000" else None)
+    return _sqlstate(code, message)
 
 
 _P0001 = parse_verdict("business_rejected no", "SQLSTATE P0001")

@@ -3,10 +3,11 @@
 The order carries meaning: a fault of a program shows through anything, doubt stands before plain
 failures of connections, money and rights before rates, rates before rules of the business, and the
 caller's arguments come last. Words like *retry*, *limit* or *token* prove nothing alone. What
-programs write comes before, in `english_programs`; rights and money stand in `english_rights`, and
-from the rates on, the rules stand in `english_refusals`.
+programs write comes before, in `english_programs`; rights and money stand in `english_rights`; the
+rates, the business and the busy in `english_refusals`; the arguments in `english_arguments`.
 """
 
+from .english_arguments import ARGUMENTS
 from .english_programs import PROGRAMS
 from .english_refusals import REFUSALS
 from .english_rights import RIGHTS
@@ -80,6 +81,15 @@ transient no :: connection & /\\b(?:obtain|acquire|get|borrow|check ?out) (?:a |
     |couldn't|cannot|unable|failed|within
 transient no :: lock & /\\b(?:acquire|obtain|get|take) (?:a |an |the )?(?:\\w+ )?lock\\b/ & could not|cannot|failed
     |unable|timed out|timeout
+transient no :: another|<other & /\\b(?:an)?other (?:\\S+ ){0,3}(?:process|instance|command|task|job|operation|update|sync|build|deployment)s? (?:is|are|has|have|holds|already)\\b/
+    & !only one|license|<order|approval
+transient no :: <lock|locked|.lock & /\\b(?:unable to|failed to|cannot|can't|could not) lock\\b|\\block(?:ed)? .{0,80}\\b(?:pid|process)\\b|\\bheld by process\\b/
+    & !order|stock|card|account
+transient no :: in progress & /\\b(?:has|have|with|while) (?:an? )?(?:\\S+ ){0,3}(?:change|operation|update|task|job|run|build|deployment|migration|sync|backup|refresh)s? (?:is |are )?(?:already )?in progress\\b/
+    & !order|approval|payment
+transient no :: <mode & /\\b(?:safe|maintenance|recovery|degraded|standby) mode\\b/ & <node|server|cluster|registry|service|system|database|<site
+transient no :: <lock>|<lease>|<mutex & held by|holds the|holds a|already held|failed to acquire|currently held
+    & !order|stock|card
 transient no :: lock wait timeout|deadlock|could not serialize|serialization failure
     |database is locked|table is locked|database table is locked|lock contention
     |could not obtain lock|state lock|lock request time|lock timeout|statement timeout
@@ -87,6 +97,9 @@ transient no :: lock wait timeout|deadlock|could not serialize|serialization fai
     |unable to acquire lock|lock is held|lock held by|concurrent update|concurrent modification
     |being updated by another|restart transaction|retry transaction|another process is
     |resource is locked by|index.lock|could not get lock
+transient no :: locked & /\\blocked (?:for editing )?by (?:another|an other|someone|somebody)\\b/ & !order|account|period
+transient no :: being & /\\bbeing (?:processed|edited|modified|updated|used|changed|maintained|worked on) by\\b/ & !approval|payment|order is
+transient no :: conflict & /\\bconflict on (?:update|write|insert|commit)\\b|\\b(?:update|commit|transaction) conflict\\b/
 # the outcome is open
 in_doubt_timeout maybe :: outcome|result|<state|status|whether & <unknown|not known|unclear
     |uncertain|undetermined|indeterminate|not be confirmed|unconfirmed|unable to determine
@@ -113,6 +126,13 @@ in_doubt_timeout maybe :: did not confirm|response was lost|reply was lost|answe
     |after the request was|after sending & !rejected|refused|denied
 in_doubt_timeout maybe :: result|outcome & is pending|still pending|not available yet|not known yet
 in_doubt_timeout maybe :: acknowledg|receipt|confirmation & outstanding|not come|not arrived|not received
+in_doubt_timeout maybe :: exceed & /exceed(?:s|ed)? (?:the |its )?(?:maximum |max |allowed |permitted |total |time )*(?:execution |run |processing )?time\\b(?! window)|\\btime (?:limit )?(?:was |has been |is )?exceeded/
+in_doubt_timeout maybe :: died|disappeared|crashed|exited|vanished & /\\b(?:worker|process|daemon|actor|child|kernel|container|pod|node|interpreter|runner|browser|renderer)s?\\b(?:\\W+\\w+){0,5}?\\W+(?:died|disappeared|crashed|exited|vanished)\\b/
+    & unexpected|premature|suddenly|while|has crashed|may have
+in_doubt_timeout maybe :: stream ended|ended mid-|cut off mid|not heard back|have not heard|heard nothing back|no word back
+in_doubt_timeout maybe :: stale connection|connection is stale|<disconnected:|was disconnected|got disconnected|network stream
+    |communication link failure|end-of-file on communication
+in_doubt_timeout maybe :: failed to & /failed to (?:write|send|read|receive) (?:\\w+ )?(?:to|from|on) (?:the )?(?:connection|socket|stream|server)/
 in_doubt_timeout maybe :: running for too long|running too long|ran for too long|ran too long
 in_doubt_timeout maybe :: due to time limit|time limit exceeded|exceeded time limit
     |exceeded the time limit|killed after|execution time limit
@@ -128,7 +148,7 @@ transient no :: connect timed out|connecttimeout|connect timeout|connect etimedo
     |failed to establish a new connection|connection could not be established
     |could not establish connection|unable to establish connection|delayed connect error
     |no healthy upstream|no live upstreams|no servers available|host is down
-    |could not connect to server|couldn't connect to server|failed to connect|unable to connect
+    |could not connect to server|couldn't connect to|failed to connect|unable to connect
     |cannot connect to|connection failure|can't connect|could not connect|error connecting to
     |connect failed|no available server|not enough replicas|no available brokers
     |no brokers available & !permission denied|access denied|authentication|credential|certificate
@@ -233,7 +253,7 @@ resource_exhausted maybe :: no space left|out of disk|out of space|disk quota ex
     |unable to create native thread|requires more system memory|unable to allocate|std::bad_alloc
     |memoryerror|cannot fork|fork: retry|fork failed|not enough space|not enough memory
     |not enough disk|disk full|disk is full|file system full|filesystem full|filesystem is full
-    |insufficient memory|insufficient disk|memory limit exceeded|memory exhausted|gc overhead
+    |insufficient memory|insufficient disk|memory limit exceeded|memory limit reached|memory exhausted|gc overhead
     |heap space|no more processes|resource limits exceeded|thread limit|exceeded memory|inodes
     |file descriptor limit|too many open handles|device memory|low on disk|low on memory
     |system limit for number|file watchers|inotify|ulimit|semaphore set|shared memory segment
@@ -243,6 +263,7 @@ resource_exhausted maybe :: no memory left|no disk left|no space on|memory is fu
 resource_exhausted maybe :: <swap|tmpfs|ramdisk|<process|<thread|<handle|descriptor & exhausted|<full>
     |limit reached|table full & !process order|thread pool|connection|per minute|per second
 resource_exhausted maybe :: <disk|<volume|filesystem|partition|<memory|<swap|<ram> & /\\b(?:100|9\\d) ?%|almost full/
+resource_exhausted maybe :: exhausted & /\\b(?:cache|memory|system|pixel|disk|buffer|heap) (?:\\w+ )?(?:resources? )?exhausted\\b/ & !quota
 # the request had gone out
 invalid_argument no :: syntax error & !upstream
 invalid_argument no :: page token|page_token|pagetoken|continuation token|pagination cursor & invalid|expired
@@ -258,7 +279,7 @@ in_doubt_timeout maybe :: read timed out|readtimeout|read timeout|deadline excee
     |incomplete read|gateway timeout|gateway time-out|upstream request timeout|server closed the
     |went away|has gone away|connection termination|stream closed|goaway|socket closed
     |connection interrupted|peer closed|transport closed|unexpectedly closed|closed unexpectedly
-    |terminated unexpectedly|no response from|no response received|did not respond|not responding
+    |terminated unexpectedly|currently responding|no response from|no response received|did not respond|not responding
     |response was truncated|truncated response|rst_stream|stream terminated|no reply
     |no answer from|did not reply|not reply in time|did not answer|not answer in time|was dropped
     |dropped before|respond in time|server hung up|empty reply
@@ -273,4 +294,5 @@ in_doubt_timeout maybe :: timed out|timeout|time-out|etimedout|took too long|tak
     )
     + RIGHTS
     + REFUSALS
+    + ARGUMENTS
 )

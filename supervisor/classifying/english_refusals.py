@@ -1,7 +1,7 @@
-"""What English words say, the second half: rates, rules of the business, the busy, the arguments.
+"""What English words say, the second half: rates, rules of the business, the busy.
 
-The order carries meaning here too: rates stand before rules of the business, what is busy behind
-them, and the caller's arguments come last, since words like *must* and *missing* are in everything.
+The order carries meaning here too: rates stand before rules of the business, and what is busy behind
+them. The caller's arguments come last, in `english_arguments`.
 """
 
 from .phrases import Rule, parse_rules
@@ -9,21 +9,38 @@ from .phrases import Rule, parse_rules
 REFUSALS: tuple[Rule, ...] = parse_rules(
     """
 # rates
-rate_limited no :: flowexception|rate limit|rate-limit|ratelimit|rate_limit|rate exceeded|throttl
+rate_limited no :: flowexception|flood control|flood wait|floodwait|rate limit|rate-limit|ratelimit|rate_limit|rate exceeded|throttl
     |too many requests|too many calls|too many attempts|too many messages|too many queries
     |too many api|request limit|requests per|calls per|per minute|per second|per hour|<rpm>|<tpm>
     |<tps>|frequency limit|frequency limited|too frequent|frequently|too fast|too quickly
     |slow down|request rate|quota will be replenished|call volume|call limited|call limit
     |frequency too high|frequency is too high|in a short time|concurrency limit
     |concurrency exceeded|concurrent requests|too many concurrent|concurrent limit|max concurrent
-    |flow control|requests exceeded|hourly limit|minute limit|limit reached|limit has been reached
+    |flow control|requests exceeded|hourly limit|minute limit
     |limit exceeded, try|<burst|ban will last|retry shortly|back off|cool down|cooldown
     |wait a moment between|in a short period|cooling down|attempt limit & !per customer|withdraw
-rate_limited no :: too many & /\\btoo many (?:\\w+ ){0,2}(?:attempts|tries|retries|logins|calls|requests|messages|hits)\\b/
+rate_limited no :: too many & /\\btoo many (?:\\w+ ){0,2}(?:attempts|tries|retries|logins|calls|requests|messages|hits|queries|operations|jobs|statements|transactions|searches)\\b/
 rate_limited no :: /s|/min|/hour|per sec|per min|per hour & /\\d ?(?:requests?|calls?|reqs?|msgs?|messages|queries) ?(?:\\/|per )(?:s|sec|second|min|minute|hour)\\b/
+permission_denied no :: <account|<user|<seat|member|<plan|project|workspace|<cluster|organi|storage|instance|server & limit reached
+    |limit has been reached|limit exceeded & !rate|request|<call|<calls|api|message|<per|second|minute|<hour
+    |daily|token|retry|try again|wait|concurren|customer|order|withdraw|transfer|purchase|<must|<size|length|<field
+    |parameter|argument|value|<lines|timeout|connection|memory|disk|guest|passenger|booking
+rate_limited no :: limit reached|limit has been reached & /\\brate|request|\\bcalls?\\b|\\bapi\\b|message|quer|token|\\bper\\b|minute|second|hour|day|throttl|retry|try again|wait|concurren|usage|quota|^(?:the )?limit/
 rate_limited no :: too often|space out|hourly cap|cap reached, resets & !failed
 rate_limited no :: <qps>|<rpm>|<tpm>|<tps>
 # rules and states of the business
+business_rejected no :: already a |already an |there is already & !<root|superuser|initiali
+business_rejected no :: out of date|out-of-date & <file|resource|working copy|<branch|<record|document & !client|cache|browser
+business_rejected no :: version solving failed|lock date|must be unique|has already been used
+business_rejected no :: not available for|unavailable for|not available to be & purchase|checkout|<sale|booking|<loan|<rent|delivery|pickup
+business_rejected no :: not allow & /\\b(?:does|do|did) not allow (?!this|the|an?\\b|your)\\w+ing\\b/ & !parameter|<field|plan|role|polic
+business_rejected no :: has been modified|has been changed|was modified|was changed & after you|since you|refresh|reload
+    |please update your copy
+business_rejected no :: must be & /\\bmust be (?:at least )?\\d+ (?:years|or older|or over)\\b/
+business_rejected no :: <lot>|<batch>|<goods|<article|<device|<vehicle|<product & recalled|quarantined|embargoed
+business_rejected no :: previously published|already published|minimum not met|check-and-set|compare-and-swap
+business_rejected no :: limit of|maximum of|max of & /\\b(?:limit|maximum|max) of [\\d.,]+ (?:\\w+ ){0,3}(?:has been |have been |is |was )?(?:reached|exceeded|hit)\\b/
+    & !<per|second|minute|hour|daily|today|month|token|request|quota
 business_rejected no :: doesn't want to proceed|does not want to|was rejected by|user declined
     |declined by|user rejected|use was rejected|denied by user|denied by the user
 business_rejected no :: blocked by the user|blocked by user|blocked the bot|user has blocked
@@ -35,7 +52,9 @@ business_rejected no :: <overlap|non-fast-forward|fetch first|merge conflict|pro
     |negative balance|unable to resolve dependency
 invalid_argument no :: e404|not in this registry|no matching distribution|pathspec
 permission_denied no :: could not read username|terminal prompts disabled|host key verification
-business_rejected no :: <no> & <left|remaining|in stock|on hand|available & !space|device|memory
+transient no :: <no & /\\bno (?:\\w+ )?(?:responders|workers|consumers|nodes|hosts|brokers|agents|executors|runners)\\b/ & available|online
+    |reachable|connected|registered|found for
+business_rejected no :: <no> & /\\bno (?:[\\w'#-]+ ){0,6}(?:left|remaining|in stock|on hand|available)(?![\\w-])/ & !space|device|memory
     |server|provider|healthy|instances
 business_rejected no :: <age>|years old & below|<under|minimum|required|verification|not reached|<over>
 business_rejected no :: passport|<visa|driving lic|identity card|warranty|insurance|promotion|campaign|<offer
@@ -74,8 +93,8 @@ business_rejected no :: returnable|refundable|exchangeable|transferable|bookable
     |cancellable|sellable|shippable|redeemable & <not|non-|<no
 business_rejected no :: under investigation|on public holidays|on weekends|on sundays|not possible on
 business_rejected no :: <budget & exhausted|used up|is spent|overspent & !retry|error|token|<api>|request
-business_rejected no :: already & /\\balready (?:been )?\\w+ed(?: in| out| off| up)?\\b/ & !initiali|loaded|imported
-    |connected|server|listener|client|socket|session|<loop|thread|module
+business_rejected no :: already & /\\balready (?:been )?\\w+ed(?: in| out| off| up)?\\b/ & !initiali|<loaded|imported
+    |connected & !/\\b(?:server|listener|client|socket|session|loop|thread|module)s?(?: \\S+)? (?:is |are |was |were |has |have )?already\\b/
 business_rejected no :: <only & <left|remaining|available|in stock & !in the|on the|available in|available to|available on
 business_rejected no :: insufficient|not enough|not have enough|not have sufficient|doesn't have enough|exceeds available|out of|no more|unavailable
     |no remaining|exceeds remaining|exceeds the available|lack of|zero & <stock|inventory|<seats
@@ -169,6 +188,7 @@ business_rejected no :: <customer|<vendor|<supplier|<employee|<passenger|<patien
 # it is busy
 transient no :: not ready|not yet ready|<paused & <model|<writes|<service|<server|<endpoint|<instance
     |<node|<cluster|<replica|<worker|<index
+transient no :: not a leader|must pass through the leader|is a follower|not yet prepared|still joining|not joined
 transient no :: maintenance|restarting|rebooting|starting up|warming up|being loaded|is loading
     |is starting|not accepting|capacity exceeded|capacity is exceeded|at capacity|over capacity|overloaded|overload|failing over|failover
     |leader election|being elected|no leader|leader not available|stepping down|not the leader|electing
@@ -177,43 +197,11 @@ transient maybe :: please try again|try again later|try again shortly|try again 
     |retry later|retry your request|temporarily|temporary|currently unavailable|currently down
     |is down|service unavailable|is unavailable|<busy|not ready|unavailable|unreachable|not reachable
     & !<invalid|<must|check your|incorrect|wrong|after fix|correct the|permanently|product|item
-    |restricted|suspended|blocked|<locked|disabled|security|unsupported|<format|denied|refused|declined|rejected
+    |restricted|suspended|blocked|<locked|lockout|disabled|security|unsupported|<format|denied|refused|declined|rejected
     |expired|forbidden|with another|with a different|after topping
 transient maybe :: upstream error|bad gateway|internal server error from upstream
     |encountered an issue|leader|election|not primary|no instances available|no provider|can retry
     |please retry & !<invalid|<must
-# it failed, and no more
-unknown maybe :: unknown & /^(?:error: )?unknown(?: error| exception)?\\.?$/
-unknown maybe :: unknown error|unexpected error|internal error|an error occurred|error occurred
-    |something went wrong|unknown exception|unknown failure|operation failed|request failed
-    |processing failed|please contact|contact support|contact administrator & !unknown error code
-    |<invalid|parameter|argument
-# the arguments
-invalid_argument no :: must specify|must provide|must supply|must include|need to specify|failed validation|validation error|contain a valid|valid address
-invalid_argument no :: found|called|named|matched|matches|with & /\\bno [\\w ]{1,30} (?:found|called|named|matched|matches|with (?:id|number|name|code))\\b/
-invalid_argument no :: nothing found|nothing matched|no hits
-invalid_argument no :: could not be located|cannot be located|cannot interpret|could not interpret|checksum|check digit
-    |only digits|only letters|longer than|shorter than|not a property|not an attribute|please give|please pass|pass either
-    |share that name|same name|give either
-    & !checksum mismatch|corrupt|running|took
-invalid_argument no :: please specify|please provide|did you mean|not found|no such|does not exist
-    |doesn't exist|not exist|unknown|unrecognized|unrecognised|not recognized|could not find
-    |cannot find|can't find|no match|no results for|matches multiple|ambiguous|more than one
-    |not a valid|is not valid|<invalid|malformed|could not parse|cannot parse|can't parse
-    |failed to parse|unable to parse|parse error|syntax error|not a number|not numeric
-    |must be numeric|null value|wrong format|bad format|format|<expected|out of range|out of bounds|must be
-    |must not|must match|must contain|must have|must start|should be|should not|has to be|too long
-    |too short|too large|too small|too many|too big|at least|at most|greater than|less than|exceed
-    |maximum length|<required|missing|cannot be empty|can't be empty|may not be empty|not be empty
-    |cannot be null|can't be blank|is empty|not supported|unsupported|illegal|incorrect|mandatory
-    |not a directory|is a directory|cannot access|allowed values|one of|bad request
-    |not allowed here|in the past|in the future|before start|violates not-null|has unknown|<wrong
-    |bad json|bad value|bad input|bad date|bad argument|bad parameter|incomplete|is after
-    |is before|well formed|well-formed|<empty|must lie|lie between|<no product|<no customer
-    |<no order|<no user|<no record|<no item|negative|unparseable|cannot be parsed|bad value
-    |wrong type|not a date|does not match|do not match|doesn't match
-    |unexpected property|unexpected field|unexpected key|unexpected argument|unexpected parameter
-    |unexpected value|unexpected type|unexpected character
 """,
     "English words",
 )

@@ -5,6 +5,8 @@ from .phrases import Rule, parse_rules
 RIGHTS: tuple[Rule, ...] = parse_rules(
     """
 # rights, keys, the set-up
+invalid_argument no :: not exist|not found & /(?:not exist|not found),? or (?:that )?(?:you|the user|your token) (?:do|does|may) not have/
+    & !model|deployment|bucket|repositor|project
 permission_denied no :: permission denied|access denied|access is denied|permission_denied
     |access_denied|accessdenied|not entitled|entitlement
 permission_denied no :: has no access|have no access|no access to|not have access|cannot access
@@ -29,6 +31,17 @@ permission_denied no :: invalid signature|signature mismatch|signature does not 
     |re-authenticate|reauthenticate|signature has expired|expired signature|permission to|permissions|no permission|clock skew|skewed
     |timestamp is too|timestamp expired|request has expired|request expired|nonce
     & !permission to proceed
+permission_denied no :: <authenticat|<authoriz|<log in|<login|<sign in & /(?:can't|cannot|can not|could not|couldn't|unable to|failed to) (?:be )?(?:authenticate|authorize|log ?in|sign in)\\b/
+permission_denied no :: security policy|security policies & not allowed|forbid|denied|blocked|restrict
+permission_denied no :: requires a password|password-protected|password protected|needs a password & !field|parameter
+permission_denied no :: you are not allowed to|you're not allowed to|you are not permitted to & !after|<once|while|until|before
+    |already|order|refund|cancel|customer|booking
+permission_denied no :: your account balance|insufficient account balance|your balance is & !customer|payer|buyer|wallet|cardholder
+permission_denied no :: have & /(?:not|n't|no longer) have (?:the |any )?(?:rights?|privileges?|authority|authorization)\\b/ & !right format|right type
+permission_denied no :: lockout|locked out|gated repo|gated model|request access|login was refused|login refused|access refused|requires elevation|unable to open database
+permission_denied no :: <your & /\\byour (?:\\w+ ){0,2}(?:account|plan|organi[sz]ation|subscription|licen[cs]e|workspace|tenant) (?:is|has|does|do|was)(?: not|n't)\\b/
+    & !balance|funds|customer
+permission_denied no :: credits & /\\b(?:not|n't|no|without|lack) (?:\\w+ ){0,2}(?:enough|sufficient) (?:\\w+ )?credits\\b/ & !customer|order
 permission_denied no :: <missing|<invalid|<required|<wrong|<bad>|<no> & bearer|secret|<token>
     |<role>|credential|<auth>|passphrase|<login> & !page|next|cursor|continuation|csrf|max
     |role of the|message|invite

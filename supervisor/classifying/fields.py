@@ -21,6 +21,7 @@ _KEYS = (
     "propertyName",
     "argument",
     "loc",
+    "api_name",
 )
 _PLACES = frozenset(("body", "query", "path", "header", "cookie"))
 _NAME = r"[A-Za-z_\u4e00-\u9fff][\w.\[\]\-]{0,60}"
@@ -41,7 +42,7 @@ _TEXT = tuple(
         r"([A-Za-z_][A-Za-z0-9_.]{0,60}) ?(?:参数|字段)",
         r"(?:参数不合法|参数错误)[\uff1a: ]{1,2}([A-Za-z_]\w{0,60})",
         rf"([\u4e00-\u9fff]{{2,8}}?)(?:长度|格式)?(?:{_ZH_WRONG})",
-        rf"(?:parameter|argument|field|property|column|attribute) ['\"`\[]({_NAME})['\"`\]]",
+        rf"(?:parameter|argument|field|property|column|attribute),? ['\"`\[]({_NAME})['\"`\]]",
         r"parameters?:? \[['\"](\w{1,60})['\"]",
         rf"[Mm]issing (?:a |the )?(?:required )?{_KIND}s?\b:? ?['\"`]?({_NAME})",
         r"^([A-Z][a-z]{2,30}) ['\"`][^'\"`]{1,60}['\"`] (?:is|must|cannot)",

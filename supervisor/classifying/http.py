@@ -8,7 +8,7 @@ from .answers import Answer, message_answer, read_answer
 from .code_words import of_wording
 from .codes import of_code
 from .evidence import Evidence
-from .phrases import Verdict, parse_verdict
+from .phrases import Verdict, parse_verdict, spaced
 from .tables import JSONRPC, SQLSTATE, STATUS
 from .values import mapping, whole
 from .vendors import of_number, vendor_of
@@ -55,7 +55,9 @@ _ALLOWED: Mapping[int, frozenset[ErrorClass]] = {
         (_C.TRANSIENT, _C.PERMISSION_DENIED, _C.BUG, _C.CONTENT_REFUSED, _C.RATE_LIMITED)
     ),
     412: frozenset((_C.PERMISSION_DENIED,)),
-    413: frozenset((_C.CONTEXT_OVERFLOW, _C.RATE_LIMITED)),
+    413: frozenset(
+        (_C.CONTEXT_OVERFLOW, _C.RATE_LIMITED, _C.PERMISSION_DENIED, _C.RESOURCE_EXHAUSTED)
+    ),
     423: frozenset((_C.PERMISSION_DENIED, _C.TRANSIENT)),
     429: _OVER | {_C.TRANSIENT},
     502: _OVER,
@@ -151,7 +153,7 @@ def _of_codes(evidence: Evidence, answer: Answer, told: str) -> Verdict | None:
     if spoken is not None and spoken.error_class is _C.UNKNOWN and weak is not None:
         spoken = None
     if spoken is not None:
-        return spoken
+        return None if status == 403 and _denied(spoken, answer.codes) else spoken
     for code in answer.codes:
         worded = of_wording(code)
         if worded is not None and _may(status, worded):
@@ -164,6 +166,16 @@ def _of_codes(evidence: Evidence, answer: Answer, told: str) -> Verdict | None:
     if status != evidence.status:
         return _of_status(evidence, status, told)
     return None
+
+
+def _denied(spoken: Verdict, codes: tuple[str, ...]) -> bool:
+    """A 403 whose code denies a right, too: words that sound of a rule do not outweigh both."""
+    if spoken.error_class is not _C.BUSINESS_REJECTED:
+        return False
+    return any(right in spaced(code) for code in codes for right in _RIGHTS)
+
+
+_RIGHTS = ("not authorized", "unauthorized", "denied", "permission", "not permitted", "scope")
 
 
 def _is_model(evidence: Evidence) -> bool:
@@ -202,7 +214,7 @@ def _spoken(status: int, told: str) -> Verdict | None:
         return None
     if status == 429 and found.error_class is _C.TRANSIENT and found.executed != "no":
         return None
-    if status == 402 and _our_purse(told):
+    if status == 402 and found.error_class is _C.BUSINESS_REJECTED and _our_purse(told):
         return None
     begun = found.executed != "no" or found.error_class is not _C.TRANSIENT
     loose = status in (408, 409, 423, 425, 429) or not 400 <= status < 500
@@ -212,12 +224,13 @@ def _spoken(status: int, told: str) -> Verdict | None:
 
 
 _PAYERS = ("card", "customer", "payer", "buyer", "wallet", "bank", "holder", "declined")
+_PURSES = ("balance", "fund", "credit", "budget", "quota", "usage", "spend", "plan", "subscription")
 
 
 def _our_purse(told: str) -> bool:
-    """A 402 about a balance, and no word of somebody who pays: the account that asks is empty."""
+    """A 402 about money, and no word of somebody who pays: the account that asks is empty."""
     lower = told.lower()
-    money = any(word in lower for word in ("balance", "fund", "credit"))
+    money = any(word in lower for word in _PURSES)
     return money and not any(word in lower for word in _PAYERS)
 
 

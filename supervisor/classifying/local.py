@@ -13,10 +13,12 @@ from .tables import (
     CURL,
     ERRNO,
     EXITS,
+    FTP,
     GRPC,
     NAMES,
     SIGNALS,
     STATUS,
+    WINERROR,
 )
 from .values import is_list, items, mapping, whole
 from .words import of_connection, of_words
@@ -197,6 +199,18 @@ def _smtp(code: int, text: str) -> Verdict:
     return parse_verdict(head, f"SMTP {code} {found[0] if found else ''}".strip())
 
 
+def of_ftp(evidence: Evidence) -> Verdict | None:
+    """A reply of FTP; its numbers are not those of HTTP."""
+    reply = _FTP_REPLY.match(evidence.message) if evidence.module == "ftplib" else None
+    if reply is None:
+        return None
+    told = of_words(evidence.message[reply.end() :])
+    if told is not None and told.error_class not in (_C.UNKNOWN, _C.INVALID_ARGUMENT):
+        return told
+    return FTP.get(int(reply[1])) or told
+
+
+_FTP_REPLY = lazy_pattern(r"([45]\d\d)[ -]")
 _CURL_STATUS = lazy_pattern(r"returned error: (\d{3})")
 
 
@@ -232,11 +246,16 @@ def _curl(code: int, stderr: str) -> Verdict | None:
     return CURL.get(code) or of_words(stderr)
 
 
+_WINDOWS = lazy_pattern(r"\[WinError (\d{1,5})\]")
+
+
 def of_os(evidence: Evidence) -> Verdict | None:
     """An errno; a program that is missing is the set-up, a path that is missing the argument."""
     number = evidence.number("errno")
     if number is None or not evidence.has("oserror"):
         return None
+    if windows := _WINDOWS.match(evidence.message):
+        return WINERROR.get(int(windows[1])) or ERRNO.get(number)
     if evidence.has("gaierror"):
         return of_connection(evidence.message)
     if evidence.has("sslerror") or evidence.has("herror"):

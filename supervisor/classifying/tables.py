@@ -58,6 +58,36 @@ ERRNO: Mapping[int, Verdict] = {
     if (number := getattr(errno, name, None)) is not None
 }
 
+# What Windows says behind an errno that stands for many things (winerror.h).
+WINERROR: Mapping[int, Verdict] = _numbers(
+    """
+invalid_argument no :: 2 3 53 67 87 123 161 206 267
+permission_denied no :: 5 19 65 86 577 740 1219 1260 1314 1326 1327 1330 1331 1385 1907 1909 10013
+permission_denied no :: 126 127 193 216 11001
+transient no :: 32 33 170 996 1237 10035 10061 10065 10051 11002
+resource_exhausted maybe :: 8 14 39 112 1450 1453 1455 1816 10024 10055
+business_rejected no :: 80 145 183
+in_doubt_timeout maybe :: 64 109 121 232 258 1236 1460 10053 10054 10058 10060
+cancelled maybe :: 995 1223
+unknown maybe :: 1117 1392
+""",
+    "WinError",
+)
+
+# Replies of FTP (RFC 959); of a reply that is not here, words may say more.
+FTP: Mapping[int, Verdict] = _numbers(
+    """
+transient no :: 421 425 450
+in_doubt_timeout maybe :: 426
+transient maybe :: 451
+resource_exhausted maybe :: 452
+bug no :: 500 502 503 504
+permission_denied no :: 530 532 534 535 552
+invalid_argument no :: 501 550 553
+""",
+    "FTP reply",
+)
+
 # Names of exception classes, looked up along the ancestry, nearest first.
 NAMES: Mapping[str, Verdict] = parse_codes(
     """
@@ -146,14 +176,16 @@ SQLSTATE: Mapping[str, Verdict] = parse_codes(
 transient no :: 08001 08004 40001 40P01 40002 55P03 53300 57P03 25P04 72000 55006 HYT01
 in_doubt_timeout maybe :: 08 08003 08006 08007 40003 57P01 57P02 57P05 HYT00 08S01
 transient no :: 40
-permission_denied no :: 28 3D000 3F000 42501 25006 0A 0L 0P 53400 58P01 F0 2F
+permission_denied no :: 28 3D000 3F000 IM 42501 25006 0A 0L 0P 53400 58P01 F0 2F
 resource_exhausted maybe :: 53100 53200 54
 transient no :: 53
 invalid_argument no :: 22 42 21 02 23502 23503 34 54000 54001 54011 54023 428C9
 business_rejected no :: 23 23505 23514 23P01 P0001 44 27 45 45000
 bug maybe :: 25 25P02 26 2D 39 0Z 0B 03
 unknown maybe :: XX 58 P0 HV 55
-cancelled no :: 57014
+cancelled no :: 57014 HY008
+business_rejected no :: 42S01
+resource_exhausted maybe :: HY001
 """,
     "SQLSTATE",
 )
@@ -161,16 +193,18 @@ cancelled no :: 57014
 MYSQL: Mapping[int, Verdict] = _numbers(
     """
 permission_denied no :: 1044 1045 1049 1142 1143 1227 1130 1698 1290 1836 2005 2059 2061 1370 1419
-transient no :: 1040 1203 1205 1213 2002 2003 1129 3572 1614 1180
+transient no :: 1040 1203 1205 1213 2002 2003 1129 3572 1614 1180 1020 1047 1297 1412 1969
+transient no :: 8002 8022 8027 8028 9007
 rate_limited no :: 1226
 bug no :: 2014
-in_doubt_timeout maybe :: 2006 2013 2055 1053 1158 1159 1160 1161 4031
+in_doubt_timeout maybe :: 2006 2013 2055 1053 1158 1159 1160 1161 4031 8005
+transient maybe :: 9001 9002 9003 9005
 transient maybe :: 3024
 business_rejected no :: 1022 1062 1169 1217 1451 1557 1586 3819 4025 1644 1050 1007
 invalid_argument no :: 1048 1054 1064 1136 1146 1216 1264 1265 1292 1364 1366 1406 1452 1690 1051
-invalid_argument no :: 1052 1109
+invalid_argument no :: 1052 1109 1153 1193 1231 1235 1318 8004
 invalid_argument no :: 1305 1153 1411 1525 3140 1241 1365 1426 1425
-resource_exhausted maybe :: 1021 1037 1038 1041 1114 1135 3
+resource_exhausted maybe :: 1021 1037 1038 1041 1114 1135 1206 3 8001
 cancelled maybe :: 1317 1094
 """,
     "MySQL error",

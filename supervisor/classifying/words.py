@@ -7,6 +7,8 @@ from ..errors import ErrorClass
 from ..patterns import lazy_pattern
 from .chinese import CHINESE as _ZH
 from .english import ENGLISH as _EN
+from .hints import without_guesses
+from .in_sentences import may_outweigh, of_head, of_names, of_standard
 from .phrases import RuleBook, Verdict, has_chinese, parse_rules, parse_verdict, token
 from .tables import ERRNO, NAMES, STATUS
 
@@ -82,11 +84,37 @@ def of_words(text: str, *, with_status: bool = True) -> Verdict | None:
     text = clip(text)
     if (found := of_trace(text)) is not None:
         return found
+    if (code := of_standard(text) or of_head(text)) is not None:
+        return code
     lower = _URL.sub(" ", text.lower())
-    found = _chinese(text, lower) or ENGLISH.first(lower)
+    found = _chinese(text, lower) or _english(lower)
+    if found is None or found.error_class in _WEAK:
+        named = of_names(text)
+        if named is not None and (found is None or may_outweigh(named, found)):
+            found = named
     if with_status and (found is None or found.error_class is ErrorClass.UNKNOWN):
         return _status_in(lower) or found
     return found
+
+
+# Verdicts that anything else said in the same text outweighs.
+_WEAK = frozenset((ErrorClass.UNKNOWN, ErrorClass.INVALID_ARGUMENT))
+
+
+def _english(lower: str) -> Verdict | None:
+    """What is said comes before what is guessed, unless it says no more than that something is wrong."""
+    plain = without_guesses(lower)
+    told = ENGLISH.first(plain)
+    if told is not None and told.error_class not in _WEAK:
+        return told
+    if plain != lower:
+        told = ENGLISH.first(lower)
+    if told is None and (full := _NOT.sub(" not", plain)) != plain:
+        told = ENGLISH.first(full)
+    return told
+
+
+_NOT = lazy_pattern(r"(?<=[a-z])n['\u2019]t\b")
 
 
 def _chinese(text: str, lower: str) -> Verdict | None:
