@@ -60,14 +60,8 @@ def event_words(event: Event, at: str = "") -> tuple[str, Colour | None] | None:
     ``at`` names the store in lines to type.
     """
     match event:
-        case ModelAsked(attempt=1) | ModelPiece():
-            return None
-        case ModelAsked():
-            return f"model asked again, attempt {event.attempt}", "yellow"
-        case ModelSuperseded():
-            return f"model's attempt {event.attempt} broke off", "yellow"
-        case ModelAnswered():
-            return _answered(event), None
+        case ModelAsked() | ModelPiece() | ModelSuperseded() | ModelAnswered():
+            return _model_words(event)
         case CallStarted() | CallFinished() | CallLate() | CallProbed() | CallStuck():
             return _call_words(event)
         case CheckpointStored():
@@ -98,19 +92,26 @@ def event_words(event: Event, at: str = "") -> tuple[str, Colour | None] | None:
             return f"the answer is not what was done: {'; '.join(event.findings)}", "red"
         case TrajectoryRestarted() | TrajectoryFellBack():
             return _planning_words(event)
-        case SessionCompleted():
-            claims = "; ".join(event.outcome.unverified)
-            return f"completed; unverified: {claims}" if claims else "completed", "green"
-        case SessionHandedOver():
-            detail = detail_words(event.outcome.reason, event.outcome.detail)
-            said = f"handed over to a person ({event.outcome.reason})"
-            return f"{said}: {detail}" if detail else said, "yellow"
-        case SessionStopped():
-            return f"stopped ({event.outcome.reason})", "grey"
+        case SessionCompleted() | SessionHandedOver() | SessionStopped():
+            return _end_words(event)
         case RetryScheduled() | BudgetSoft() | AlertRaised() | EventsDropped():
             return _warning_words(event)
         case UpstreamHeld() | BreakerOpened() | BreakerHalfOpen() | BreakerClosed():
             return _upstream_words(event)
+
+
+def _model_words(
+    event: ModelAsked | ModelPiece | ModelSuperseded | ModelAnswered,
+) -> tuple[str, Colour | None] | None:
+    match event:
+        case ModelAsked(attempt=1) | ModelPiece():
+            return None
+        case ModelAsked():
+            return f"model asked again, attempt {event.attempt}", "yellow"
+        case ModelSuperseded():
+            return f"model's attempt {event.attempt} broke off", "yellow"
+        case ModelAnswered():
+            return _answered(event), None
 
 
 def _answered(event: ModelAnswered) -> str:
@@ -181,6 +182,21 @@ def _approval_words(
             return f"{event.by or 'somebody'} {event.verdict} {event.request}{changed}", "yellow"
         case ApprovalExpired():
             return f"{event.request} has expired: it counts as denied", "red"
+
+
+def _end_words(
+    event: SessionCompleted | SessionHandedOver | SessionStopped,
+) -> tuple[str, Colour | None]:
+    match event:
+        case SessionCompleted():
+            claims = "; ".join(event.outcome.unverified)
+            return f"completed; unverified: {claims}" if claims else "completed", "green"
+        case SessionHandedOver():
+            detail = detail_words(event.outcome.reason, event.outcome.detail)
+            said = f"handed over to a person ({event.outcome.reason})"
+            return f"{said}: {detail}" if detail else said, "yellow"
+        case SessionStopped():
+            return f"stopped ({event.outcome.reason})", "grey"
 
 
 def _planning_words(

@@ -26,8 +26,6 @@ METRICS = (
 DECIMALS = 2
 """Of seconds: a record has its times in milliseconds, and a session many of them."""
 
-HIGHER_IS_BETTER = frozenset({"completed"})
-
 
 class Measures(Struct, frozen=True):
     """One run: its numbers by name, why sessions were handed over, and each upstream's peak."""
