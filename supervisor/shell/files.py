@@ -450,7 +450,7 @@ _READERS = """
 """
 _HARMLESS = """
     ls ll la dir vdir tree du df stat file test [ [[ pwd cd echo printf true false : expr seq date cal sleep
-    usleep wait whoami id groups uname arch uptime free ps top pgrep pidof which type whereis
+    usleep wait whoami id groups uname uptime free ps top pgrep pidof which type whereis
     whatis info help apropos basename dirname realpath readlink factor bc dc numfmt tput clear reset
     return exit break continue shift read local readonly getopts umask ulimit times jobs fg bg hash set lscpu
     lsblk lsof lsusb lspci nproc vmstat iostat getconf locale tty stty w who last sw_vers lsb_release pushd

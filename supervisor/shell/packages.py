@@ -143,6 +143,8 @@ def _runner(call: Call, scope: Scope) -> Iterator[Finding]:
             yield Risk("install", "fetches packages before it runs")
         if word in _RUN_VALUED and rest:
             rest.pop(0)
+    if call.program == "direnv":
+        rest = rest[1:]  # the folder whose settings it takes
     if rest and "://" in rest[0].text:
         yield Risk("install", f"fetches and runs {rest[0].shown}")
     elif rest and rest[0].text.endswith(".py"):
@@ -207,6 +209,8 @@ _OUT = lazy_pattern(
 def _builds(call: Call, scope: Scope) -> Iterator[Finding]:
     """A tool of development: it runs the project's code and writes inside; other targets count."""
     yield from _foreign(scope)
+    if given := _command_given(call):
+        yield Runs(given)
     if call.program == "cmake" and any(
         each.text in ("--install", "install") for each in call.arguments
     ):
@@ -220,6 +224,18 @@ def _builds(call: Call, scope: Scope) -> Iterator[Finding]:
             yield Risk("publish", f"runs the task {each.shown}")
         elif name.startswith(("/", "~")) and call.program in _CHANGERS:
             yield from writes(scope, each, "changes")
+
+
+def _command_given(call: Call) -> tuple[Field, ...]:
+    """Return the words of a command that a tool of development is told to run; most run the project's."""
+    texts = [each.text for each in call.arguments]
+    for at, text in enumerate(texts):
+        if call.program in ("lerna", "nx") and text == "exec":
+            begins = texts.index("--", at) + 1 if "--" in texts[at:] else at + 1
+            return call.arguments[begins:]
+        if call.program == "nodemon" and text in ("-x", "--exec"):
+            return call.arguments[at + 1 :]
+    return ()
 
 
 _TASKS = frozenset(

@@ -194,6 +194,13 @@ def _openssl(call: Call, scope: Scope) -> Iterator[Finding]:
         yield Risk("credentials", "makes keys or certificates")
 
 
+def _arch(call: Call, scope: Scope) -> Iterator[Finding]:
+    """Alone it says what the machine is; with a command it runs that as another would."""
+    command = options(call, "de").operands
+    if command:
+        yield Runs(call.arguments[call.arguments.index(command[0]) :])
+
+
 WRAPPERS: dict[str, Handler] = {
     **dict.fromkeys(("sudo", "doas", "pkexec", "gosu", "runuser", "sudoedit", "gksudo"), _sudo),
     **dict.fromkeys(("su", "sg", "newgrp", "machinectl"), _su),
@@ -217,4 +224,5 @@ WRAPPERS: dict[str, Handler] = {
     "hyperfine": _measures,
     "command": _command,
     "openssl": _openssl,
+    "arch": _arch,
 }

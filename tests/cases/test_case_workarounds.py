@@ -15,6 +15,7 @@ from ukemi import BusinessRejected, HandedOver, Policy, Runtime, tool
 from ukemi.actors.agent import Agent
 from ukemi.actors.tooling.tools import AnyTool
 from ukemi.models import Reply, call
+from ukemi.supervisor.danger.danger import Action, judge
 from ukemi.supervisor.danger.policy import DangerPolicy, DangerRule
 from ukemi.tools import delete_file, shell, write_file
 
@@ -191,3 +192,35 @@ async def test_a_shell_goes_on_with_other_files(where: str, tree: Path) -> None:
     (tried,) = await refused_then(where, tree, (write_file, shell), way)
     assert "exit status 0" in tried
     assert (tree / "sub/notes.txt").read_text() == "x"
+
+
+# ---------------------------------------------------------------- by what other words
+
+
+@pytest.mark.parametrize(
+    ("command", "decision"),
+    [
+        ("direnv exec . rm -rf src", "ask"),
+        ("nodemon --exec rm -rf src", "ask"),
+        ("lerna exec -- rm -rf src", "ask"),
+        ("nx exec -- rm -rf src", "ask"),
+        ("arch -x86_64 rm -rf src", "ask"),
+        ("cp x/.env .", "ask"),
+        ("mv tmp/.env ./", "ask"),
+        ("cp -t . x/.env", "ask"),
+        ("cp a.txt x/.env conf", "ask"),
+        ("direnv exec . npm test", "allow"),
+        ("nodemon --exec ./start.sh", "allow"),
+        ("lerna exec -- npm test", "allow"),
+        ("nx build app", "allow"),
+        ("arch", "allow"),
+        ("cp ../shared/x.txt .", "allow"),
+        ("mv a.txt b.txt docs/", "allow"),
+    ],
+)
+def test_a_command_is_judged_by_what_it_comes_to(command: str, decision: str) -> None:
+    """anthropics/claude-code#92542: behind a program that runs another, no rule saw the other."""
+    action = Action(
+        tool="shell", danger="shell", arguments={"command": command}, working_directory="/srv/tree"
+    )
+    assert judge(action, DangerPolicy()).decision == decision
