@@ -76,6 +76,12 @@ class TrioLoop:
             partial(_run, coroutine), name=name, context=contextvars.copy_context()
         )
 
+    def task(self) -> object:
+        return trio.lowlevel.current_task()
+
+    def is_over(self, task: object) -> bool:
+        return False
+
 
 async def _run(coroutine: Coroutine[Any, Any, None]) -> None:
     await coroutine

@@ -22,7 +22,7 @@ from .crew import make_crew
 from .errors import ErrorClass, UsageError
 from .exits import SHUTDOWN, ExitReason, Killed, StartFailure, classify_simply
 from .handle import Supervisor
-from .loops import OneShot, current_loop
+from .loops import Block, OneShot, current_loop
 from .machine import Machine
 from .refusals import KernelNotClosed, StartFailed, TreeGaveUp
 from .reports import Progress, Report, StillRunning
@@ -115,7 +115,7 @@ class Kernel:
         self._tunes_collector = check_care(collector)
         self._root = Child(_Top(self._services, self._changed), spec, spec.id)
         self._waiter: OneShot | None = None
-        self._body: CancelScope | None = None
+        self._body: Block | None = None
         self._closing = False
         self._served = False
         self._fatal: BaseException | None = None
@@ -128,7 +128,7 @@ class Kernel:
         services = self._services
         loop = current_loop()
         services.bind(loop)
-        self._body = CancelScope()
+        self._body = Block(loop)
         opened = loop.future()
         loop.detach(self._serve(opened), f"kernel {self._root.id}")
         try:
@@ -138,7 +138,7 @@ class Kernel:
         except BaseException:
             await self._shut(kill=True)
             raise
-        self._body.__enter__()
+        self._body.enter()
         if self._root.life is not None and not self._root.life.alive:
             self._body.cancel()
         return self
@@ -166,14 +166,14 @@ class Kernel:
             left = await self._shut()
         finally:
             # It swallows the cancellation of a tree that gave up, which is raised below, and no other.
-            swallowed = self._body.__exit__(kind, error, trace)
+            swallowed = self._body.leave(kind, error, trace)
         if self._fatal is not None:
             raise self._fatal
         if gave_up is not None and (error is None or swallowed):
             raise TreeGaveUp(self._root.id, gave_up)
         if left and error is None:
             raise KernelNotClosed(left, self._close_s_max)
-        return bool(swallowed)
+        return swallowed
 
     def _gave_up(self) -> ExitReason | None:
         life = self._root.life

@@ -10,9 +10,12 @@ import sys
 import time
 from collections.abc import Callable, Coroutine, Generator
 from contextvars import Context, copy_context
+from types import TracebackType
 from typing import Any, Protocol
 
 import anyio
+
+from .errors import UsageError
 
 Callback = Callable[[], object]
 
@@ -51,6 +54,14 @@ class Loop(Protocol):
 
     def detach(self, coroutine: Coroutine[Any, Any, None], name: str) -> None:
         """Run a coroutine as a task that nobody's cancellation reaches."""
+        ...
+
+    def task(self) -> object:
+        """Return the running task."""
+        ...
+
+    def is_over(self, task: Any) -> bool:
+        """Whether a task has ended; on trio never, which lets none end with a scope open."""
         ...
 
 
@@ -92,6 +103,12 @@ class _AsyncioLoop:
         self._detached.add(task)
         task.add_done_callback(self._detached.discard)
 
+    def task(self) -> object:
+        return asyncio.current_task()
+
+    def is_over(self, task: Any) -> bool:
+        return bool(task is not None and task.done())
+
 
 def _clock_of(loop: asyncio.AbstractEventLoop) -> Callable[[], float]:
     """Return the loop's clock; of the stock one what it asks itself, since time is asked so often."""
@@ -106,6 +123,47 @@ def current_loop() -> Loop:
 
         return TrioLoop()
     return _AsyncioLoop()
+
+
+class Block:
+    """The block in which an embedding program has something of ours entered.
+
+    An async generator that holds one, such as a fixture, may be closed in another task. That is fine
+    if the one which entered it is over by then: nobody is left in the scope.
+    """
+
+    def __init__(self, loop: Loop) -> None:
+        self._loop = loop
+        self._task = loop.task()
+        self._scope = anyio.CancelScope()
+
+    def enter(self) -> None:
+        self._scope.__enter__()
+
+    def cancel(self) -> None:
+        # The scope of a task that is over would try again for ever.
+        if not self._loop.is_over(self._task):
+            self._scope.cancel()
+
+    def leave(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> bool:
+        """Tell whether the error was a cancellation of ours, which goes no further.
+
+        Raises:
+            UsageError: another task entered it, and goes on.
+        """
+        if self._loop.is_trio or self._loop.task() is self._task:
+            return bool(self._scope.__exit__(kind, error, trace))
+        if self._loop.is_over(self._task):
+            return False
+        raise UsageError(
+            "an `async with` block was left in another task than entered it, which still runs; "
+            "close an async generator that holds one in the task that began it"
+        ) from error
 
 
 class ScopeStack(Protocol):
