@@ -88,7 +88,7 @@ class Life:
 
     @once
     def _unanswered(self) -> Unanswered:
-        return Unanswered(self._asking)
+        return Unanswered(self._asking, self._session.installed.toolbox)
 
     @once
     def _auditing(self) -> "Auditing":

@@ -1,10 +1,15 @@
-"""Answers that are none: cut off at the limit, without a word, or announcing a call that never came.
+"""Answers that are none: cut off at the limit, without a word, or with a call that is only text.
 
-None of them is taken for the end of the task. The model is told and asked again, a few times.
+None of them is taken for the end of the task. The model is told and asked again, a few times. A call
+that came as text is not made: what was meant by it is a guess.
 """
 
-from typing import Literal
+import json
+import re
+from collections.abc import Container
+from typing import Any, Literal, cast
 
+from ..supervisor.patterns import lazy_pattern
 from .asking import Asking
 from .handover.dossier import Trouble
 from .steps import Finish
@@ -24,13 +29,22 @@ _NO_CALL = (
     "Your last message announced a call, and none arrived, so nothing was run. "
     "Send the call again, or say in words how the task ended."
 )
+_AS_TEXT = (
+    "Your last message holds a call as text, so nothing was run. "
+    "Send it as a call, or say in words how the task ended."
+)
 
 
 class Unanswered:
-    """Asks again in one life of a session; how often in a row is counted."""
+    """Asks again in one life of a session; how often in a row is counted.
 
-    def __init__(self, asking: Asking) -> None:
+    Args:
+        tools: names of the agent's tools.
+    """
+
+    def __init__(self, asking: Asking, tools: Container[str]) -> None:
         self._asking = asking
+        self._tools = tools
         self._in_a_row = 0
 
     def look(self, step: Finish) -> Trouble | Literal["asked"] | None:
@@ -42,6 +56,8 @@ class Unanswered:
                 told, about, how = _NO_CALL, "call missing", "announced a call that never came"
             case Finish(finish="stop") if not step.text.strip():
                 told, about, how = _EMPTY, "answer empty", "held neither text nor a call"
+            case Finish(finish="stop") if written_call(step.text, self._tools):
+                told, about, how = _AS_TEXT, "call as text", "held a call as text"
             case _:
                 return None
         self._in_a_row += 1
@@ -52,3 +68,54 @@ class Unanswered:
             )
         self._asking.note(told, about=about)
         return "asked"
+
+
+_FENCE = lazy_pattern(r"^```[a-z]*\s*\n(.*?)\n?```$", re.DOTALL)
+_MARKUP = lazy_pattern(
+    r"<tool_call>\s*(\{.*?\})\s*(?:</tool_call>|$)|"
+    r"^\s*<(?:\w+:)?(?:invoke|function|tool_invocation)(?:\s+name\s*=\s*[\"']|=)([\w-]+)",
+    re.DOTALL | re.MULTILINE,
+)
+"""How models write calls that their server did not recognise."""
+_CODE = lazy_pattern(r"```.*?(?:```|$)|`[^`\n]*`", re.DOTALL)
+
+
+def written_call(text: str, tools: Container[str]) -> bool:
+    """Tell whether a text is a call of one of these tools, or ends in the markup of one.
+
+    What stands in code beside other text is shown, not meant.
+    """
+    if "{" not in text and "<" not in text:
+        return False
+    bare = text.strip()
+    fenced = _FENCE.match(bare)
+    if _is_call(fenced[1] if fenced else bare, tools):
+        return True
+    for hit in _MARKUP.finditer(_CODE.sub("", bare)):
+        if (hit[2] and hit[2] in tools) or (hit[1] and _is_call(hit[1], tools)):
+            return True
+    return False
+
+
+def _is_call(text: str, tools: Container[str]) -> bool:
+    """Tell whether this is the JSON of a call, or of several: a name, and arguments."""
+    if not text.startswith(("{", "[")):
+        return False
+    try:
+        held: Any = json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    if isinstance(held, list):
+        held = next(iter(cast("list[object]", held)), None)
+    if not isinstance(held, dict):
+        return False
+    call = cast("dict[str, object]", held)
+    inner = call.get("function")
+    if isinstance(inner, dict):
+        call = cast("dict[str, object]", inner)
+    name = call.get("name")
+    return (
+        isinstance(name, str)
+        and name in tools
+        and bool(call.keys() & {"arguments", "parameters", "input"})
+    )

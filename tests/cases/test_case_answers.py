@@ -1,10 +1,11 @@
-"""Answers that are none: nothing said, or a call announced that never comes.
+"""Answers that are none: nothing said, a call announced that never comes, or one that is only text.
 
-From earendil-works/pi#8462, vllm-project/vllm#53255 and nornscode/norns#2.
+From earendil-works/pi#8462, vllm-project/vllm#53255, nornscode/norns#2, NousResearch/hermes-agent#50279,
+NousResearch/hermes-agent#87900 and wiseria-ai-labs/pie-ai-agent#157.
 """
 
 import pytest
-from sessions import agent, requests, run_one
+from sessions import agent, ended, requests, run_one
 
 from ukemi import Agent, BusinessRejected, Completed, HandedOver, Runtime, tool
 from ukemi.actors.model import ModelReply
@@ -77,3 +78,43 @@ async def test_a_refusal_that_the_model_leaves_without_a_word_is_handed_over(
         outcome = await run_one(runtime, of)
     assert isinstance(outcome, HandedOver)
     assert outcome.reason == "blocked"
+
+
+WRITTEN = [
+    '{"name": "look", "arguments": {}}',
+    '```json\n{"name": "look", "parameters": {}}\n```',
+    '[{"type": "function", "function": {"name": "look", "arguments": "{}"}}]',
+    'I will look.\n<tool_call>\n{"name": "look", "arguments": {}}\n</tool_call>',
+    'I will look.\n<invoke name="look">\n</invoke>',
+    "<function=look>\n</function>",
+    '<tool_invocation name="look" />',
+]
+
+
+@pytest.mark.parametrize("text", WRITTEN)
+async def test_a_call_that_came_as_text_is_neither_run_nor_an_answer(
+    store: MemoryStore, text: str
+) -> None:
+    of = agent([text, call("look"), "All is well."], [looker()])
+    async with Runtime(store, agents=[of]) as runtime:
+        handle = await runtime.start("agent", "go")
+        assert await ended(runtime, handle.id) == Completed("All is well.")
+        assert (await handle.inspect()).spent.tool_calls == 1
+    assert len(requests(of)) == 3
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"answer": 4, "name": "look"}',
+        '{"name": "listen", "arguments": {}}',
+        'Such a call looks like `<tool_call>{"name": "look", "arguments": {}}</tool_call>`.',
+        'The tag is:\n```xml\n<invoke name="look">\n</invoke>\n```',
+        '<invoke name="listen"></invoke>',
+        "Call look(arguments) with name={} to look.",
+    ],
+)
+async def test_what_only_looks_like_a_call_is_an_answer(store: MemoryStore, text: str) -> None:
+    of = agent([text], [looker()])
+    async with Runtime(store, agents=[of]) as runtime:
+        assert await run_one(runtime, of) == Completed(text)
