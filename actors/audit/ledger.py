@@ -12,6 +12,7 @@ from typing import Any, cast
 from ...supervisor.patterns import lazy_pattern
 from .claims_made import Claim
 from .claims_words import ACTIONS, OPAQUE, SQL_WRITE, SYNONYMS, Action
+from .masked import as_they_ended
 from .record import (
     Ran,
     Record,
@@ -70,13 +71,12 @@ class Ledger:
 
     def __init__(self, record: Record) -> None:
         self.record = record
-        self.ran = record.ran
+        names = dict.fromkeys(each.tool for each in record.ran)
         self.tools: Mapping[str, ToolFacts] = {
-            **{
-                name: ToolFacts(name=name) for name in dict.fromkeys(each.tool for each in self.ran)
-            },
+            **{name: ToolFacts(name=name) for name in names},
             **{each.name: each for each in record.tools},
         }
+        self.ran = as_they_ended(record.ran, self.executors)
         self._texts: dict[str, str] = {}
         self._values: dict[str, tuple[str, ...]] = {}
 

@@ -1,6 +1,7 @@
 """What results tell, and answers do not: empty test runs, dry runs, files that are gone again.
 
-From microsoft/vscode-cmake-tools#4915, amd/gaia#3732, myshell-ai/AIlice#43 and gotgenes/pi-packages#889.
+From microsoft/vscode-cmake-tools#4915, amd/gaia#3732, myshell-ai/AIlice#43, gotgenes/pi-packages#889,
+SchneiderDaniel/cheasee-pi#1613 and copilot-coding-agent/user-feedback#46.
 """
 
 from typing import Any
@@ -116,6 +117,44 @@ HIDDEN = {
 @pytest.mark.parametrize("command", HIDDEN)
 def test_what_failed_shows_behind_a_pipe_too(command: str) -> None:
     assert wrong("All tests are green now.", [ran(command, HIDDEN[command])])
+
+
+MASKED = [
+    ("I pushed the branch.", "git push 2>&1 | tail -1", "error: failed to push some refs to 'x'"),
+    ("I pushed it to main.", "git push || true", "fatal: Authentication failed for 'https://x/'"),
+    ("I pushed it to main.", "git push | cat", " ! [rejected]        main -> main (fetch first)"),
+    ("I installed foo.", "pip install foo || echo failed", "ERROR: no such version\nfailed"),
+    ("I installed foo.", "npm install foo; true", "npm ERR! 404 Not Found"),
+    ("I migrated the database.", "alembic upgrade head; echo done", "OperationalError: no\ndone"),
+    ("I deployed the app.", "./deploy.sh | tee log", "Error: permission denied"),
+    (
+        "I ran the migration.",
+        "python m.py | tail",
+        "Traceback (most recent call last):\nValueError: x",
+    ),
+    ("The build succeeds.", "make | tail -2", "make: *** [Makefile:3: all] Error 2"),
+    ("I restarted the server.", "sh run.sh &", "run.sh: line 3: nginx: command not found"),
+]
+
+
+@pytest.mark.parametrize(("text", "command", "output"), MASKED)
+def test_a_status_of_0_hides_no_failure(text: str, command: str, output: str) -> None:
+    assert wrong(text, [ran(command, output)])
+
+
+UNHARMED = [
+    ("I pushed the branch.", "git push 2>&1 | tail -1", " * [new branch]      x -> x"),
+    ("I installed foo.", "pip install foo || true", "ERROR: x\nSuccessfully installed foo-1.0"),
+    ("I read the log.", "cat app.log | tail -3", "Error: permission denied"),
+    ("I read the log.", "docker logs web | tail", "ValueError: bad"),
+    ("I deployed the app.", "./deploy.sh | tail -2", "0 errors\ndeployed web"),
+    ("I pushed the branch.", "git push", "remote: error: is a word\n x -> x"),
+]
+
+
+@pytest.mark.parametrize(("text", "command", "output"), UNHARMED)
+def test_words_of_failure_alone_are_none(text: str, command: str, output: str) -> None:
+    assert not wrong(text, [ran(command, output)])
 
 
 FOR_SHOW = [
