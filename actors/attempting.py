@@ -112,7 +112,7 @@ class Attempting:
         return None
 
     async def intend(self, call: Prepared, tries: Tries) -> None:
-        """Make a write's intent durable; a read needs none, repeating it does no harm."""
+        """Make the call's intent durable; one that may simply be repeated needs none."""
         session = self._session
         intent = Intended(
             call.n,

@@ -211,7 +211,7 @@ class Executing:
     ) -> Ended | Failure:
         """Run the body behind its intent: how the call ended, or the failure to decide on."""
         session, tool, clock = self._session, call.tool, self._session.services.clock
-        if tool.marks.effect == "write":
+        if tool.marks.ledgered:
             await self._attempting.intend(call, tries)
             now.began_at = clock.now()
         if not session.owned:

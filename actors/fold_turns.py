@@ -125,7 +125,9 @@ def woken(state: StateFields, entry: Woken) -> None:
 
 def unwound(state: StateFields, entry: Unwinding | Undoing | Undone | Frozen) -> None:
     state.unwound.apply(entry)
-    if isinstance(entry, Unwinding):
+    if isinstance(entry, Frozen) and state.status not in UNFINISHED:
+        state.unwound.settled()  # found out after the end: it belongs to that one, not to the next
+    elif isinstance(entry, Unwinding):
         state.status = "running"
     elif isinstance(entry, Undone) and entry.state in LEDGER_STATES:
         effect = state.effects.get((entry.n, entry.index))

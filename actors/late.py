@@ -7,11 +7,12 @@ told of it in a note.
 from collections.abc import Awaitable, Callable
 from functools import partial
 
-from ..stores.records import CallState, Late, Noted
+from ..stores.records import CallState, Frozen, JournalEntry, Late, Noted, UndoStep
 from ..supervisor import Context
 from ..supervisor.classify import classify
 from .ends import declared
-from .events import CallLate
+from .events import AlertRaised, CallLate
+from .handover.session_answers import ENDED
 from .handover.wording import cleaned
 from .journal import Blob
 from .ledger import CallEntry, CallId
@@ -84,9 +85,32 @@ async def _change(call: CallId, outcome: LateOutcome, session: Session) -> Chang
     )
     if not known.in_doubt:
         return Change([entry], blobs=blobs)  # its result is still to come, and will say so
+    frozen = [] if tool is None or entry.state != "succeeded" else _frozen(session, call, tool)
     text = f"Call {n}.{index} {outcome.tool} has ended late: {entry.state}: {entry.content}"
     noted = Noted(session.journal.take_n(), text, f"late {n}.{index}")
-    return Change([entry, noted], blobs=blobs)
+    return Change([entry, *frozen, noted], blobs=blobs)
+
+
+ALERT_EVERY_S = 60.0
+"""Seconds between alerts about effects of one tool that were known too late to be undone."""
+
+
+def _frozen(session: Session, call: CallId, tool: AnyTool) -> list[JournalEntry]:
+    """Leave the undoing to a person where the session had ended before this was known.
+
+    A session that runs undoes it with the rest, should it fail; what has completed stays.
+    """
+    state, undo = session.state, tool.marks.undo
+    if undo == "keep" or state.status not in ENDED:
+        return []
+    why = f"call {call[0]}.{call[1]} {tool.name} took effect, which was known after the end only"
+    text = f"session {session.id}: {why}; it is to be undone, and a person has to say so"
+    if session.services.alerts.due(f"late {tool.name}", text, ALERT_EVERY_S, session.id):
+        session.emit(AlertRaised(session_id=session.id, at_ms=session.now_ms(), text=text))
+    before = state.unwound.frozen.steps if state.unwound.frozen is not None else ()
+    step = UndoStep(*call, tool.name, undo)
+    steps = sorted((*before, step), key=lambda each: (each.n, each.index), reverse=True)
+    return [Frozen(why, tuple(steps))]
 
 
 def late_entry(

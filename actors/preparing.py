@@ -29,7 +29,7 @@ from .ledger import CallEntry, CallId
 from .session import Session
 from .staging.staged import StagedCall
 from .state import Wait
-from .tooling.arguments import FORM, NO_DEFAULTS, digest
+from .tooling.arguments import FORM, NO_DEFAULTS, digest, digest_unread
 from .tooling.tools import AnyTool
 
 
@@ -146,7 +146,7 @@ class Preparing:
             return self._refused(asked, error)
         state, marks = session.state, tool.marks
         named = ""
-        if marks.effect == "write" or state.rejected or state.ledger.open:
+        if marks.ledgered or state.rejected or state.ledger.open:
             named = self._named(tool, call)
         stopped: Ended | Requested | None = None
         if named or state.closed:
@@ -175,7 +175,7 @@ class Preparing:
         """
         session = self._session
         state = session.state
-        if tool.marks.effect == "write" or state.rejected or state.ledger.open:
+        if tool.marks.ledgered or state.rejected or state.ledger.open:
             named = digest(tool.name, call.arguments, tool.defaults)
             return f"{named}/{call.id}" if session.installed.is_guard and call.id else named
         return ""
@@ -330,10 +330,11 @@ class Preparing:
     def _name_of(self, call: ToolCall) -> str:
         """Name a call of which there is no intent, and perhaps no tool any more."""
         toolbox = self._session.installed.toolbox
-        known = call.name in toolbox
-        return digest(
-            call.name, call.arguments, toolbox.get(call.name).defaults if known else NO_DEFAULTS
-        )
+        defaults = toolbox.get(call.name).defaults if call.name in toolbox else NO_DEFAULTS
+        try:
+            return digest(call.name, call.arguments, defaults)
+        except InvalidArgument:
+            return digest_unread(call.name, call.arguments)
 
 
 def _equal(entry: CallEntry, tool: AnyTool, named: str) -> bool:

@@ -14,7 +14,7 @@ import anyio
 from msgspec import Struct
 
 from ..supervisor import Timer, Timers
-from ..supervisor.errors import ToolBug, message_of
+from ..supervisor.errors import Failed, ToolBug, message_of
 from ..supervisor.loops import ScopeStack, close_leaked, scopes_of_task
 from .budget import Refusal
 
@@ -272,6 +272,10 @@ class Work:
             raise ForeignCancellation(what) from error
         except Exception as error:
             self._explain(body, limit_s, error)
+            if not isinstance(error, Failed):  # that is the tool's own word
+                # The session is being stopped, perhaps: what a body then raises on its way out is what
+                # it, or a library of its, made of that.
+                await anyio.lowlevel.checkpoint_if_cancelled()
             raise
         except (KeyboardInterrupt, GeneratorExit):
             raise  # the program is being ended, or this coroutine closed

@@ -116,6 +116,12 @@ def digest(tool_name: str, arguments: str, defaults: Mapping[str, Any] = NO_DEFA
     return FORM + hashlib.sha256(name + b"\0" + form).hexdigest()
 
 
+def digest_unread(tool_name: str, arguments: str) -> str:
+    """Return the name of a call whose arguments cannot be read: no call that can run has it."""
+    named = f"{tool_name}\n{arguments}".encode("utf-8", "backslashreplace")
+    return f"{FORM}unread:{hashlib.sha256(named).hexdigest()}"
+
+
 def _no_data(value: object) -> NoReturn:
     raise TypeError(f"{type(value).__name__} is no plain data")
 

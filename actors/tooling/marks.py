@@ -82,6 +82,12 @@ class Marks(Struct, frozen=True, kw_only=True):
     workspace: bool = False
     paths: str | Callable[..., str | Sequence[str]] | None = None
 
+    @property
+    def ledgered(self) -> bool:
+        """Whether the ledger has its calls from their intent on: a repeat may do harm, or there is an
+        effect to know of."""
+        return self.effect == "write" or not self.safe_to_retry
+
 
 class Declared(Struct, frozen=True, kw_only=True):
     """The marks as given; None and () stand for "not said". Anything a caller may pass."""

@@ -116,6 +116,10 @@ class Unwound:
         if self.running is not None and self.running.outcome is None and not self.left:
             self.running = None  # the session goes on
 
+    def settled(self) -> None:
+        """What is frozen belongs to an end that is stored already."""
+        self._fresh = False
+
     def ended(self, *, completed: bool, next_n: int) -> None:
         """The session has ended; what has completed is undone no more, whatever comes later."""
         self.running = None
