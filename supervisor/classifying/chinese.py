@@ -15,6 +15,9 @@ bug maybe :: 空指针|数组越界|下标越界|索引越界|除零|除以零|�
     |未实现|对象引用
 bug no :: 幂等 & 不一致|参数不同|不同参数|冲突
 bug no :: 工具调用|tool_call|tool_calls & 不匹配|缺少|必须|对应
+# what Japanese programs say of the machine and of rights
+permission_denied no :: 許可がありません|権限がありません|アクセスが拒否|アクセス権
+resource_exhausted maybe :: 空き領域がありません|メモリを割り当てられません
 # the outcome is open
 in_doubt_timeout maybe :: 状态未知|结果未知|结果不确定|结果不明|未知结果|状态不明|可能已
     |是否成功未知|无法确认|未能确认|无法确定|不能确定|以查询结果为准|查询结果确定|查询确认

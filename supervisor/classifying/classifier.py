@@ -15,6 +15,7 @@ from ..errors import GRAVEST_FIRST, ErrorClass, Failed
 from ..failure import Failure, Stage
 from .answers import embedded, texts
 from .code_words import of_wording
+from .codes import of_code
 from .databases import of_database
 from .evidence import Evidence, of_exception, of_input
 from .fields import blamed_fields
@@ -262,7 +263,7 @@ def _named_so(evidence: Evidence) -> Verdict | None:
     if evidence.module == "builtins":
         return None
     name = evidence.type_name.rsplit(".", 1)[-1]
-    found = of_wording(name)
+    found = of_wording(name) or of_code(name)[0]
     if found is None or found.error_class not in _TOLD_BY_NAMES:
         found = first(_RULE_IN_NAME, spaced(name))
     if found is None:

@@ -18,6 +18,7 @@ permission_denied no :: insufficient|access & /insufficient (?:\\w+ )?(?:access|
 resource_exhausted maybe :: out of memory|memory limit|local memory|insufficient memory|insufficient disk|insufficient storage|insufficient resource
     |disk full|no space left
 in_doubt_timeout maybe :: time limit|execution time|run time limit
+permission_denied no :: required & /(?:registration|verification|onboarding|authentication|login|consent|subscription|licen[cs]e|payment|enrol\\w*|mfa|captcha) required/
 permission_denied no :: not enough|insufficient|no & credits
 permission_denied no :: insufficient quota|arrear|overdue|billing|payment required
     |credit exhausted|out of credit|spend|budget|free tier|free quota|plan limit|usage limit

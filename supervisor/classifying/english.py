@@ -83,7 +83,7 @@ transient no :: lock & /\\b(?:acquire|obtain|get|take) (?:a |an |the )?(?:\\w+ )
     |unable|timed out|timeout
 transient no :: another|<other & /\\b(?:an)?other (?:\\S+ ){0,3}(?:process|instance|command|task|job|operation|update|sync|build|deployment)s? (?:is|are|has|have|holds|already)\\b/
     & !only one|license|<order|approval
-transient no :: <lock|locked|.lock & /\\b(?:unable to|failed to|cannot|can't|could not) lock\\b|\\block(?:ed)? .{0,80}\\b(?:pid|process)\\b|\\bheld by process\\b/
+transient no :: <lock|locked|.lock & /\\b(?:unable to|failed to|cannot|can't|could not) lock\\b|\\block(?:ed)? .{0,80}\\b(?:pid|process)\\b|\\bheld by process\\b|\\bwaiting (?:to|for) (?:the )?lock\\b/
     & !order|stock|card|account
 transient no :: in progress & /\\b(?:has|have|with|while) (?:an? )?(?:\\S+ ){0,3}(?:change|operation|update|task|job|run|build|deployment|migration|sync|backup|refresh)s? (?:is |are )?(?:already )?in progress\\b/
     & !order|approval|payment
@@ -266,10 +266,11 @@ resource_exhausted maybe :: <disk|<volume|filesystem|partition|<memory|<swap|<ra
 resource_exhausted maybe :: exhausted & /\\b(?:cache|memory|system|pixel|disk|buffer|heap) (?:\\w+ )?(?:resources? )?exhausted\\b/ & !quota
 # the request had gone out
 invalid_argument no :: syntax error & !upstream
-invalid_argument no :: page token|page_token|pagetoken|continuation token|pagination cursor & invalid|expired
+invalid_argument no :: page token|page_token|pagetoken|sync token|synctoken|continuation token|pagination cursor & invalid|expired
     |not valid|unknown|malformed
 permission_denied no :: session|login|token|credential|sign-in|cookie & timed out|timeout|time out
-    |<expired|has expired|<invalid|no longer valid & !page token|next token|continuation|session creation|max|coupon|checkout session
+    |<expired|has expired|<invalid|no longer valid & /(?:session|login|token|credential|sign-in|cookie)s?\\b(?:[^\\w.;]+\\w+){0,6}?[^\\w.;]+(?:timed out|time ?out|expired|invalid|no longer valid)|(?:timed out|time ?out|expired|invalid)\\b(?:[^\\w.;]+\\w+){0,4}?[^\\w.;]+(?:session|login|token|credential|sign-in|cookie)s?\\b(?!\\.)/
+    & !page token|sync token|next token|continuation|session creation|max|coupon|checkout session
 in_doubt_timeout maybe :: read timed out|readtimeout|read timeout|deadline exceeded
     |deadlineexceeded|i/o timeout|connection reset|econnreset|reset by peer|broken pipe|epipe
     |socket hang up|connection aborted|remote end closed|closed without|server disconnected

@@ -50,7 +50,7 @@ invalid_argument no :: please specify|please provide|please enter|did you mean|n
     |doesn't exist|not exist|unrecognized|unrecognised|not recognized|could not find|unable to find
     |cannot find|can't find|cannot be found|no match|no results for|matches multiple|ambiguous|more than one
     |not a valid|is not valid|<invalid|malformed|could not parse|cannot parse|can't parse
-    |failed to parse|unable to parse|parse error|syntax error|not a number|not numeric
+    |failed to parse|unable to parse|could not convert|unable to access|parse error|syntax error|not a number|not numeric
     |must be numeric|null value|wrong format|bad format|<format>|<formats>|<formatted>|not conform|not within
     |<expected|out of range|out of bound|unknown|<required|incorrect|too long|too short|must match|must contain|must start|should be|should not
     |maximum length|cannot be empty|can't be empty|may not be empty|not be empty

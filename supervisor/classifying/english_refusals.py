@@ -9,7 +9,7 @@ from .phrases import Rule, parse_rules
 REFUSALS: tuple[Rule, ...] = parse_rules(
     """
 # rates
-rate_limited no :: flowexception|flood control|flood wait|floodwait|rate limit|rate-limit|ratelimit|rate_limit|rate exceeded|throttl
+rate_limited no :: flowexception|api limit|pacing violation|flood control|flood wait|floodwait|rate limit|rate-limit|ratelimit|rate_limit|rate exceeded|throttl
     |too many requests|too many calls|too many attempts|too many messages|too many queries
     |too many api|request limit|requests per|calls per|per minute|per second|per hour|<rpm>|<tpm>
     |<tps>|frequency limit|frequency limited|too frequent|frequently|too fast|too quickly
@@ -31,7 +31,9 @@ rate_limited no :: <qps>|<rpm>|<tpm>|<tps>
 # rules and states of the business
 business_rejected no :: already a |already an |there is already & !<root|superuser|initiali
 business_rejected no :: out of date|out-of-date & <file|resource|working copy|<branch|<record|document & !client|cache|browser
-business_rejected no :: version solving failed|lock date|must be unique|has already been used
+business_rejected no :: status|state & /\\b(?:status|state)\\b.{0,20}\\b(?:prevents?|forbids?|blocks?)\\b/
+business_rejected no :: time limit for & passed|<over>|elapsed|expired
+business_rejected no :: constraint failed|check constraint|version solving failed|lock date|must be unique|has already been used
 business_rejected no :: not available for|unavailable for|not available to be & purchase|checkout|<sale|booking|<loan|<rent|delivery|pickup
 business_rejected no :: not allow & /\\b(?:does|do|did) not allow (?!this|the|an?\\b|your)\\w+ing\\b/ & !parameter|<field|plan|role|polic
 business_rejected no :: has been modified|has been changed|was modified|was changed & after you|since you|refresh|reload

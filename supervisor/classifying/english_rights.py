@@ -38,7 +38,7 @@ permission_denied no :: you are not allowed to|you're not allowed to|you are not
     |already|order|refund|cancel|customer|booking
 permission_denied no :: your account balance|insufficient account balance|your balance is & !customer|payer|buyer|wallet|cardholder
 permission_denied no :: have & /(?:not|n't|no longer) have (?:the |any )?(?:rights?|privileges?|authority|authorization)\\b/ & !right format|right type
-permission_denied no :: lockout|locked out|gated repo|gated model|request access|login was refused|login refused|access refused|requires elevation|unable to open database
+permission_denied no :: <captcha|is not writable|lockout|locked out|gated repo|gated model|request access|login was refused|login refused|access refused|requires elevation|unable to open database
 permission_denied no :: <your & /\\byour (?:\\w+ ){0,2}(?:account|plan|organi[sz]ation|subscription|licen[cs]e|workspace|tenant) (?:is|has|does|do|was)(?: not|n't)\\b/
     & !balance|funds|customer
 permission_denied no :: credits & /\\b(?:not|n't|no|without|lack) (?:\\w+ ){0,2}(?:enough|sufficient) (?:\\w+ )?credits\\b/ & !customer|order
@@ -93,7 +93,7 @@ permission_denied no :: spending limit|spend limit|spending cap|spend cap|budget
     |budget exceeded for api|monthly limit|monthly quota|monthly usage|credit balance
     |out of credits|no credits|more credits|included credits|insufficient credits
     |insufficient credit|not enough credits|insufficient balance|balance is too low
-    |exceeded your current quota|free tier|free trial|free plan|trial expired|trial has expired
+    |exceeded your current quota|free tier|free_tier|freetier|free trial|free plan|trial expired|trial has expired
     |trial period|trial has ended|trial ended|upgrade your plan|upgrade your account|upgrade to
     |your plan|current plan|plan does not|not included in|does not include
     |subscription has expired|subscription expired|subscription is inactive|no active subscription
