@@ -35,7 +35,7 @@ from ..supervisor.errors import UkemiError, UsageError
 from .inspection import entries_of, fold
 from .naming import check_own_id
 from .outcome import Stopped, outcome_to_data
-from .rollback.rollback import root_at
+from .rollback.windows import root_at
 from .state import SessionState
 
 MAGIC = b"ukemi checkpoint 1\n"

@@ -7,7 +7,7 @@ import msgspec
 
 from ..actors.heads import each_head
 from ..actors.inspection import entries_of, fold
-from ..actors.rollback.rollback import needed_roots
+from ..actors.rollback.windows import needed_roots
 from ..actors.workspaces import BESIDE
 from ..stores.base import HeadQuery, Store
 from ..stores.sqlite import SqliteStore

@@ -1,27 +1,25 @@
 """What a rollback would do, and what it has done, in data. Pure.
 
-Where the conversation goes back to, which windows of the working directory lie behind that, and which
-effects outside no snapshot can take back.
+What becomes of each path, and of the effects outside that no snapshot can take back.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Literal, get_args
 
 from msgspec import Struct
 
 from ...stores.records import (
-    Intended,
+    Allowed,
+    Answered,
     JournalEntry,
-    Late,
+    Judged,
     PathEnd,
     PathEnding,
     Resulted,
     RollbackMode,
     RolledBack,
     RollingBack,
-    StagedResult,
-    TreeWindow,
-    Undone,
     UndoStep,
 )
 from ...stores.workspace import Left, Plan, Report, path_text
@@ -29,6 +27,7 @@ from ...stores.workspace.plans import CONFLICTS
 from ..ledger import CallId
 from ..state import SessionState
 from ..tooling.marks import Marks
+from .windows import Since
 
 MODES: tuple[RollbackMode, ...] = get_args(RollbackMode)
 WITH_FILES = frozenset[RollbackMode](("full", "soft"))
@@ -37,8 +36,8 @@ WITH_CONVERSATION = frozenset[RollbackMode](("full", "context"))
 PATHS_KEPT_MAX = 1_000
 """Paths of a rollback that its record names; the others are counted."""
 
-PATHS_TOLD_MAX = 50
-"""Paths that the model is told of."""
+ARGUMENTS_CHARS_MAX = 300
+"""Characters of a call's arguments that tell the model which call it was."""
 
 EffectWay = Literal["files", "compensate", "kept", "in doubt"]
 """What becomes of an effect behind the target: it is in the files, and goes the way they go; it is
@@ -152,155 +151,6 @@ def _kept(effects: Iterable[RollbackEffect]) -> bool:
     return any(each.way in ("kept", "in doubt") for each in effects)
 
 
-# ---------------------------------------------------------------- which windows lie behind a target
-
-
-class Since(Struct, frozen=True):
-    """What the journal knows of the working directory behind a checkpoint.
-
-    ``root`` is the tree to go back to; empty where nothing is known. ``windows`` are in order of
-    time; one whose ``after`` is empty lasts until now. ``calls`` are the windows of each call.
-    ``unknown`` are calls that have none.
-    """
-
-    root: str
-    windows: tuple[TreeWindow, ...]
-    calls: dict[CallId, tuple[TreeWindow, ...]]
-    unknown: tuple[str, ...]
-
-
-class _Seen(Struct):
-    """A journal as it is read for windows; ``blind``: a call without a look came before the first."""
-
-    to: int
-    counter: int = 0
-    before: str = ""
-    windows: list[TreeWindow] = []
-    calls: dict[CallId, tuple[TreeWindow, ...]] = {}
-    unknown: dict[CallId, str] = {}
-    began: dict[CallId, list[int]] = {}
-    tools: dict[CallId, str] = {}
-    blind: bool = False
-
-    @property
-    def behind(self) -> bool:
-        return self.counter >= self.to
-
-    def intended(self, entry: Intended) -> None:
-        call = (entry.n, entry.index)
-        self.tools[call] = entry.tool
-        if entry.root:
-            # Should nothing be heard of its end: all that changed until the next look may be its own.
-            self.began.setdefault(call, []).append(len(self.windows))
-            self.windows.append(TreeWindow(entry.root, "", True))
-
-    def ended(
-        self, call: CallId, windows: tuple[TreeWindow, ...], problem: str, after: int
-    ) -> None:
-        """Take the end of a call: its windows stand for what its last intents had opened.
-
-        Those of an earlier life stay open: nobody looked after them.
-        """
-        opened = self.began.pop(call, [])
-        is_behind = after > self.to
-        known = len(opened) - len(windows) if is_behind else 0
-        for at in opened[max(known, 0) :]:
-            self.windows[at] = TreeWindow("", "")
-        if not is_behind:
-            self.before = windows[-1].after if windows else self.before
-            return
-        if windows:
-            self.windows += windows
-            self.calls[call] = windows
-        elif problem:
-            self.unknown[call] = problem
-            self.blind = self.blind or not any(each.before for each in self.windows)
-
-
-def windows_since(entries: Iterable[JournalEntry], to: int) -> Since:
-    """Return what the journal knows of the working directory behind this checkpoint."""
-    seen = _Seen(to)
-    for entry in entries:
-        match entry:
-            case Intended():
-                seen.intended(entry)
-            case Resulted():
-                seen.counter = max(seen.counter, entry.counter)
-                call = (entry.n, entry.index)
-                seen.ended(call, entry.windows, entry.no_snapshot, entry.counter)
-            case Late() if entry.windows or entry.no_snapshot:
-                call = (entry.n, entry.index)
-                after = seen.counter + 1 if seen.behind else 0
-                seen.ended(call, entry.windows, entry.no_snapshot, after)
-            case RolledBack() | Undone() if entry.windows and seen.behind:
-                seen.windows += entry.windows
-            case _:
-                pass
-    windows = _closed([each for each in seen.windows if each.before])
-    first = windows[0].before if windows else ""
-    root = seen.before if seen.blind and seen.before else first
-    unknown = tuple(
-        f"call {n}.{index} {seen.tools.get((n, index), '')}: {why}"
-        for (n, index), why in seen.unknown.items()
-    )
-    return Since(root, tuple(windows), seen.calls, unknown)
-
-
-def _closed(windows: list[TreeWindow]) -> list[TreeWindow]:
-    """Let a window whose end is not known last until the next look."""
-    found: list[TreeWindow] = []
-    following = ""
-    for each in reversed(windows):
-        after = each.after or following
-        found.append(TreeWindow(each.before, after, each.shared, each.uncovered))
-        following = each.before
-    return found[::-1]
-
-
-def root_at(entries: Iterable[JournalEntry], counter: int) -> str:
-    """Return the tree as it was at a checkpoint; empty where it was not kept."""
-    before = ""
-    for entry in entries:
-        if isinstance(entry, Resulted) and entry.counter > counter:
-            break
-        if isinstance(entry, Resulted | Late | RolledBack | Undone) and entry.windows:
-            before = entry.windows[-1].after
-    return before or windows_since(entries, counter).root
-
-
-def _roots_in(entry: Intended | Resulted | Late | RolledBack | Undone) -> list[str]:
-    if isinstance(entry, Intended):
-        return [entry.root] if entry.root else []
-    return [root for each in entry.windows for root in (each.before, each.after)]
-
-
-def needed_roots(entries: Iterable[JournalEntry], oldest: int, unsettled_n: int) -> set[str]:
-    """Return the trees that a session may still be taken back to, and those of its staged changes.
-
-    Args:
-        oldest: counter of the oldest checkpoint that is kept.
-        unsettled_n: what calls of this message, or a later one, did may still be undone.
-    """
-    needed: set[str] = set()
-    last, counter = "", 0
-    for entry in entries:
-        if isinstance(entry, StagedResult) and entry.tree and counter + 1 >= oldest:
-            # For its commit, where that is still to come, and for people to look at.
-            needed |= {entry.base, entry.tree}
-        if not isinstance(entry, Intended | Resulted | Late | RolledBack | Undone):
-            continue
-        roots = _roots_in(entry)
-        if isinstance(entry, Resulted):
-            counter = max(counter, entry.counter)
-        if not roots:
-            continue
-        # An intent comes before the checkpoint its call makes.
-        if counter + 1 >= oldest or entry.n >= unsettled_n:
-            needed.update(roots)
-        last = roots[-1]
-    return needed | {last} if last else needed
-
-
 # ---------------------------------------------------------------- effects behind a target
 
 
@@ -348,10 +198,33 @@ def compensations_of(effects: Iterable[RollbackEffect]) -> tuple[UndoStep, ...]:
     return tuple(UndoStep(each.n, each.index, each.tool, "compensate") for each in reversed(chosen))
 
 
-def kept_words(effects: Iterable[RollbackEffect], unknown: Sequence[str]) -> tuple[str, ...]:
-    """Name what stays of what was done behind the target."""
+def asked_in(entries: Iterable[JournalEntry]) -> dict[CallId, str]:
+    """Return the arguments that each call ran with: the model's, or those that a person has set."""
+    found: dict[CallId, str] = {}
+    for entry in entries:
+        match entry:
+            case Answered():
+                found |= {(entry.n, at): call.arguments for at, call in enumerate(entry.calls)}
+            case Judged(arguments=str() as changed) | Allowed(arguments=str() as changed):
+                found[entry.n, entry.index] = changed
+            case _:
+                pass
+    return found
+
+
+def kept_words(
+    effects: Iterable[RollbackEffect],
+    unknown: Sequence[str],
+    asked: Mapping[CallId, str] = MappingProxyType({}),
+) -> tuple[str, ...]:
+    """Name what stays of what was done behind the target.
+
+    Args:
+        asked: the arguments of calls, for a reader who does not see the calls any more.
+    """
     named = [
         f"call {each.n}.{each.index} {each.tool}"
+        + asked.get((each.n, each.index), "")[:ARGUMENTS_CHARS_MAX]
         + (" (not known whether it took effect)" if each.way == "in doubt" else "")
         + (f": {each.detail}" if each.detail else "")
         for each in effects
@@ -395,68 +268,3 @@ def _left(left: Left) -> PathEnd:
     in_use = left.why == "holds what others made"
     did: PathEnding = "conflict" if left.why in CONFLICTS or in_use else "not covered"
     return PathEnd(path_text(left.path), did, why)
-
-
-# ---------------------------------------------------------------- what the model is told
-
-
-def note_of(mode: RollbackMode, to: int, paths: Sequence[PathEnd], kept: Sequence[str]) -> str:
-    """Return what the model has to know of the side that did not go back; empty: nothing.
-
-    Args:
-        paths: what became of each, or for CONTEXT what would have.
-    """
-    changed, left = changed_of(paths), [each.path for each in left_of(paths)]
-    match mode:
-        case "soft":
-            lines = _soft_lines(to, changed, left)
-        case "context":
-            lines = _context_lines(to, [*changed, *left])
-        case "full":
-            lines = _full_lines(to, left)
-        case "prune":
-            return ""
-    if kept and mode != "soft":
-        lines.append("This was done after that and is still in effect; do not do it again:")
-        lines += [f"- {each}" for each in kept[:PATHS_TOLD_MAX]]
-        if not lines[0]:
-            lines[0] = f"The session was taken back to checkpoint {to}."
-    return "\n".join(line for line in lines if line) if any(lines) else ""
-
-
-def _soft_lines(to: int, changed: Sequence[str], left: Sequence[str]) -> list[str]:
-    if not changed and not left:
-        return []
-    lines = [
-        f"Files were taken back to how they were at checkpoint {to}; this conversation was not."
-    ]
-    if changed:
-        lines.append(f"Reverted: {_named(changed)}. What you did to them since is undone.")
-    if left:
-        lines.append(f"Left as they are: {_named(left)}.")
-    lines.append("Read a file again before you rely on it or change it.")
-    return lines
-
-
-def _context_lines(to: int, differing: Sequence[str]) -> list[str]:
-    if not differing:
-        return [""]
-    return [
-        f"This conversation was taken back to checkpoint {to}; the files were not.",
-        f"They differ from what it shows: {_named(differing)}.",
-        "Read a file again before you rely on it or change it.",
-    ]
-
-
-def _full_lines(to: int, left: Sequence[str]) -> list[str]:
-    if not left:
-        return [""]
-    return [
-        f"The session was taken back to checkpoint {to}.",
-        f"These files are not as they were then: {_named(left)}. Read them before you rely on them.",
-    ]
-
-
-def _named(paths: Sequence[str]) -> str:
-    more = f" and {len(paths) - PATHS_TOLD_MAX} more" if len(paths) > PATHS_TOLD_MAX else ""
-    return ", ".join(paths[:PATHS_TOLD_MAX]) + more

@@ -30,14 +30,13 @@ from .rollback import (
     WITH_FILES,
     RollbackPreview,
     RollbackReport,
-    Since,
     effects_since,
     planned,
     report_of,
-    windows_since,
 )
 from .rolling import check_known
 from .rolling_files import plan_files
+from .windows import Since, windows_since
 
 
 class Rollbacks:

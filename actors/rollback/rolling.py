@@ -22,22 +22,22 @@ from ..session import Session
 from ..state import POLICY
 from ..tooling.marks import Marks
 from ..tooling.toolbox import marks_in
+from .notes import note_of
 from .rollback import (
     PATHS_KEPT_MAX,
     WITH_CONVERSATION,
     WITH_FILES,
     RollbackEffect,
-    Since,
+    asked_in,
     changed_of,
     compensations_of,
     effects_since,
     kept_words,
     left_of,
-    note_of,
     planned,
-    windows_since,
 )
 from .rolling_files import FilesEnd, plan_files, restore_name, roll_files, unroll_files
+from .windows import Since, windows_since
 
 SETTLED = "the session is rolled back"
 
@@ -156,7 +156,10 @@ class Rolling:
         if files.state != "done":
             return [self._not_done(began, files, session.state.counter)]
         steps = compensations_of(effects)
-        ended = self._ended(began, to, files, kept_words(effects, since.unknown))
+        kept = kept_words(effects, since.unknown)
+        # The model does not see these calls any more.
+        note = note_of(mode, to, files.paths, kept_words(effects, since.unknown, asked_in(entries)))
+        ended = self._ended(began, to, files, kept, note)
         if not steps:
             return [ended]
         outcome = None if session.state.spoken else ended.outcome
@@ -194,11 +197,10 @@ class Rolling:
     # ------------------------------------------------------------ how it ended
 
     def _ended(
-        self, began: RollingBack, to: int, files: FilesEnd, kept: tuple[str, ...]
+        self, began: RollingBack, to: int, files: FilesEnd, kept: tuple[str, ...], note: str
     ) -> RolledBack:
         session, mode = self._session, began.mode
         by_policy = began.by == POLICY
-        note = note_of(mode, to, files.paths, kept)
         if by_policy:
             note = "\n".join(each for each in (began.why, note) if each)
         goes_back = mode in WITH_CONVERSATION

@@ -24,7 +24,8 @@ from ...stores.workspace import (
     path_text,
 )
 from ..ledger import CallId
-from .rollback import Since, ended_paths, left_of
+from .rollback import ended_paths, left_of
+from .windows import Since
 
 UNDO = "u"
 """Ends the name of the restore that takes a stopped one back."""

@@ -27,8 +27,10 @@ from ..outcome import (
     outcome_from_data,
     outcome_to_data,
 )
-from ..rollback.rollback import PATHS_TOLD_MAX, Since, left_of
+from ..rollback.notes import PATHS_TOLD_MAX
+from ..rollback.rollback import left_of
 from ..rollback.rolling_files import restore_name, roll_files
+from ..rollback.windows import Since
 from ..session import Session
 from ..state import UNFINISHED
 from ..tooling.marks import Marks

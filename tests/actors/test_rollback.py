@@ -5,7 +5,8 @@ from operator import attrgetter
 import pytest
 from msgspec import Struct
 
-from ukemi.actors.rollback.rollback import Since, needed_roots, note_of, root_at, windows_since
+from ukemi.actors.rollback.notes import note_of
+from ukemi.actors.rollback.windows import Since, needed_roots, root_at, windows_since
 from ukemi.stores.records import (
     Intended,
     JournalEntry,

@@ -4,7 +4,7 @@ import pytest
 from msgspec import Struct
 
 from ukemi import StagedFile
-from ukemi.actors.rollback.rollback import needed_roots
+from ukemi.actors.rollback.windows import needed_roots
 from ukemi.actors.staging.records import shown, staged_records
 from ukemi.actors.state import SessionState
 from ukemi.stores.records import (
