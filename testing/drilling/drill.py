@@ -2,7 +2,7 @@
 
 import os
 import tempfile
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -119,13 +119,9 @@ def drill(
     promises = {name: _promises_of(each, found[name]) for name, each in tools.items()}
     expected = expected_effects(clean)
     broken: list[tuple[str, list[Broken]]] = [(CLEAN, judge(Case(clean, None, expected, promises)))]
-    results: dict[str, CellResult] = {}
-    runs = [(each, partial(rehearse, setting, each)) for each in wanted]
-    for done, (cell, seen) in enumerate(run_all(runs), 1):
-        result = _judged(cell, seen, expected, promises)
-        results[cell.name] = result
-        told(done, len(wanted), cell.name)
-    ordered = [results[each.name] for each in wanted]
+    runs = run_all([(each, partial(rehearse, setting, each)) for each in wanted])
+    judged = partial(_judged, expected=expected, promises=promises)
+    ordered = _results(wanted, runs, judged, told)
     broken += [(each.name, list(each.broken)) for each in ordered]
     return DrillReport(
         agent=agent.name,
@@ -141,6 +137,20 @@ def drill(
 
 def _untold(done: int, total: int, cell: str) -> None:
     """Tell nobody."""
+
+
+def _results(
+    wanted: Sequence[Cell],
+    runs: Iterable[tuple[Cell, Seen]],
+    judged: Callable[[Cell, Seen], CellResult],
+    told: Progress,
+) -> list[CellResult]:
+    """Judge runs as they end, in whatever order, and return what came of them in that of the cells."""
+    found: dict[str, CellResult] = {}
+    for done, (cell, seen) in enumerate(runs, 1):
+        found[cell.name] = judged(cell, seen)
+        told(done, len(wanted), cell.name)
+    return [found[each.name] for each in wanted]
 
 
 def _judged(
