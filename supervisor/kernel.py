@@ -118,6 +118,7 @@ class Kernel:
         self._body: Block | None = None
         self._closing = False
         self._served = False
+        self._left: tuple[str, ...] | None = None
         self._fatal: BaseException | None = None
 
     # -- the block ------------------------------------------------------------------------------
@@ -264,7 +265,9 @@ class Kernel:
             if machine is not None and machine.alive:
                 machine.kill(Killed("not stopped within close_s_max"))
             await self._until(self._all_ended, services.now() + services.kill_grace_s)
-            left = self._report_left()
+            if self._left is None:  # else this was cancelled after it had been told
+                self._left = self._report_left()
+            left = self._left
             services.timers.stop()
             if not left:
                 await self._until(lambda: self._served, None)
