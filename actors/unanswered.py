@@ -62,10 +62,10 @@ class Unanswered:
                 return None
         self._in_a_row += 1
         if self._in_a_row > ANSWERS_MAX:
-            reason = "context" if step.finish == "length" else "planning"
-            return Trouble(
-                reason=reason, detail=f"{self._in_a_row} answers in a row {how}", step="answer"
-            )
+            detail = f"{self._in_a_row} answers in a row {how}"
+            if step.finish == "length":
+                return Trouble(reason="context", detail=detail, step="answer")
+            return Trouble(reason="planning", detail=detail, step="answer")
         self._asking.note(told, about=about)
         return "asked"
 

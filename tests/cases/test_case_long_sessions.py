@@ -11,6 +11,7 @@ from sessions import agent, answers, assert_paired, ended, requests, run_one
 from ukemi import Agent, Completed, HandedOver, Runtime, tool
 from ukemi.actors.events import ConversationPruned
 from ukemi.actors.model import ModelReply, ModelRequest, UserMessage
+from ukemi.actors.tooling.tools import AnyTool
 from ukemi.models import ScriptedModel, call
 from ukemi.models.scripted import Reply, Script
 from ukemi.stores.memory import MemoryStore
@@ -34,7 +35,7 @@ async def send_email(to: str) -> str:
 
 def reading(script: Script) -> Agent:
     """An agent whose model counts nothing, so that all is estimated."""
-    tools = [read, send_email]
+    tools: list[AnyTool] = [read, send_email]
     return agent(script, tools, context_tokens=CONTEXT, output_tokens_max=500, usage=Usage())
 
 

@@ -47,7 +47,9 @@ async def test_invented_tools_are_one_series_of_corrections(
 async def test_what_runs_between_ends_the_series(store: MemoryStore) -> None:
     """A model that now and then takes a tool to be there which is not gets its work done."""
     ran: list[int] = []
-    script = [each for at in range(12) for each in (call(f"tool_{at}"), call("read", page=at))]
+    script: list[Reply] = []
+    for at in range(12):
+        script += [call(f"tool_{at}"), call("read", page=at)]
     of = agent([*script, "done"], [reader(ran)])
     async with Runtime(store, agents=[of]) as runtime:
         assert await run_one(runtime, of) == Completed("done")
@@ -59,8 +61,8 @@ async def test_a_tool_that_is_none_does_not_end_what_goes_well_beside_it(
     store: MemoryStore, order: int
 ) -> None:
     ran: list[int] = []
-    script: Script = [[call(f"tool_{at}"), call("read", page=at)][::order] for at in range(6)]
-    of = agent([*script, "done"], [reader(ran)])
+    both = [[call(f"tool_{at}"), call("read", page=at)][::order] for at in range(6)]
+    of = agent([*both, "done"], [reader(ran)])
     async with Runtime(store, agents=[of]) as runtime:
         assert await run_one(runtime, of) == Completed("done")
     assert ran == [*range(6)]
