@@ -23,27 +23,40 @@ class RootIsNoTestPackage:
         return pytest.Dir.from_parent(parent, path=path) if path == ROOT else None
 
 
-# Long for what they are: the whole run has them, the fast subset does not.
+# Long for what they are, a second of processor time and more: the whole run has them, the fast subset
+# does not.
 LONG = (
+    "tests/actors/test_alerts_told.py::test_what_the_hook_never_took_is_told_by_the_next_runtime",
+    "tests/actors/test_guard.py::test_a_long_scope_keeps_what_was_done_in_it",
     "tests/actors/test_parking.py",
+    "tests/actors/test_plain_answers.py::test_no_word_of_any_rule_that_counts_as_nothing",
+    "tests/actors/test_pruner.py::test_two_thousand_steps_cost_the_same",
     "tests/actors/test_staging.py",
     "tests/cases/test_case_tenancy.py",
     "tests/cases/test_session_events.py",
+    "tests/cli/test_demo.py",
+    "tests/cli/test_resume.py::test_a_guarded_call_is_settled_by_a_person_and_goes_on",
     "tests/models/test_client_answers.py",
     "tests/models/test_client_faults.py",
     "tests/stores/test_store_law.py",
+    "tests/stores/workspace/test_restores.py::test_many_files_are_restored_together",
+    "tests/supervisor/test_collector.py::test_a_tool_that_makes_a_megabyte_of_cycles_each_step",
+    "tests/supervisor/test_danger_shell.py::test_blanks_and_ends_of_lines_do_not_matter",
     "tests/supervisor/test_kernel_costs.py",
 )
+
+# The same test once more, on another loop than asyncio's.
+OTHER_LOOPS = {"uvloop", "trio"}
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Keep the fast subset (``-m "not slow"``) fast.
 
-    Sweeps and tests in real time take their time. uvloop runs what asyncio runs, on another loop.
+    Sweeps and tests in real time take their time. Other loops run what asyncio's runs.
     """
     for item in items:
         callspec = getattr(item, "callspec", None)
-        again = callspec is not None and "uvloop" in callspec.id.split("-")
+        again = callspec is not None and not OTHER_LOOPS.isdisjoint(callspec.id.split("-"))
         lasting = item.get_closest_marker("sweep") or item.get_closest_marker("realtime")
         if again or lasting or item.nodeid.startswith(LONG):
             item.add_marker(pytest.mark.slow)
