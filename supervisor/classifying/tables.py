@@ -77,9 +77,9 @@ unknown maybe :: 1117 1392
 # Replies of FTP (RFC 959); of a reply that is not here, words may say more.
 FTP: Mapping[int, Verdict] = _numbers(
     """
-transient no :: 421 425 450
+transient no :: 425 450
 in_doubt_timeout maybe :: 426
-transient maybe :: 451
+transient maybe :: 421 451
 resource_exhausted maybe :: 452
 bug no :: 500 502 503 504
 permission_denied no :: 530 532 534 535 552
@@ -193,13 +193,13 @@ resource_exhausted maybe :: HY001
 MYSQL: Mapping[int, Verdict] = _numbers(
     """
 permission_denied no :: 1044 1045 1049 1142 1143 1227 1130 1698 1290 1836 2005 2059 2061 1370 1419
-transient no :: 1040 1203 1205 1213 2002 2003 1129 3572 1614 1180 1020 1047 1297 1412 1969
+transient no :: 1040 1203 1205 1213 2002 2003 1129 3572 1614 1180 1020 1047 1297 1412
 transient no :: 8002 8022 8027 8028 9007
 rate_limited no :: 1226
 bug no :: 2014
 in_doubt_timeout maybe :: 2006 2013 2055 1053 1158 1159 1160 1161 4031 8005
 transient maybe :: 9001 9002 9003 9005
-transient maybe :: 3024
+transient maybe :: 1969 3024
 business_rejected no :: 1022 1062 1169 1217 1451 1557 1586 3819 4025 1644 1050 1007
 invalid_argument no :: 1048 1054 1064 1136 1146 1216 1264 1265 1292 1364 1366 1406 1452 1690 1051
 invalid_argument no :: 1052 1109 1153 1193 1231 1235 1318 8004
