@@ -15,6 +15,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 
+import msgspec
 import pytest
 from sweep_plan import EFFECTS
 from sweep_run import POINTS, Verdict, count, make_plan, run, slots
@@ -28,10 +29,15 @@ Ask = tuple[int, str]
 
 
 class Runs:
-    """Plans under way, as many side by side as there are processors."""
+    """The plans, each carried out once.
 
-    def __init__(self, folder: Path, port: int) -> None:
+    One process of tests begins all at once, as many side by side as there are processors. Several, which
+    have the tests among them, carry out what they are asked for, and tell each other what came of it.
+    """
+
+    def __init__(self, folder: Path, told: Path, port: int) -> None:
         self._folder = folder
+        self._told = told
         self._port = port
         clean = folder / "clean"
         clean.mkdir()
@@ -48,7 +54,14 @@ class Runs:
         return self._runs[slot]
 
     def verdict(self, slot: str) -> Verdict:
-        return self.begin(slot).result()
+        told = self._told / slot
+        if slot not in self._runs and told.exists():
+            return msgspec.json.decode(told.read_bytes(), type=Verdict)
+        verdict = self.begin(slot).result()
+        half = self._folder / f"{slot}.json"
+        half.write_bytes(msgspec.json.encode(verdict))
+        half.replace(told)
+        return verdict
 
     def close(self) -> None:
         self._pool.shutdown(cancel_futures=True)
@@ -58,10 +71,14 @@ class Runs:
 def runs(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Runs]:
-    """Begin the plans of all selected tests, whatever the order of the tests."""
+    """Begin the plans of all selected tests, whatever their order, unless others have tests too."""
+    one_of_many = hasattr(request.config, "workerinput")  # by pytest-xdist, below a common folder
+    common = tmp_path_factory.getbasetemp()
+    told = (common.parent if one_of_many else common) / "kill-sweep-told"
+    told.mkdir(exist_ok=True)
     with effect_server() as port:
-        under_way = Runs(tmp_path_factory.mktemp("sweep"), port)
-        for item in request.session.items:
+        under_way = Runs(tmp_path_factory.mktemp("sweep"), told, port)
+        for item in [] if one_of_many else request.session.items:
             if isinstance(item, pytest.Function) and item.path == request.path:
                 with suppress(AttributeError, KeyError):
                     under_way.begin(str(item.callspec.params["slot"]))
