@@ -13,9 +13,7 @@ from .calls import (
     Call,
     Finding,
     Handler,
-    Options,
     Runs,
-    RunsText,
     Scope,
     deletes,
     is_sensitive,
@@ -172,7 +170,7 @@ def _modes(call: Call, scope: Scope) -> Iterator[Finding]:
         yield from writes(scope, path, f"changes the {what} of")
 
 
-# ---------------------------------------------------------------- find, archives, editors
+# ---------------------------------------------------------------- searching and reading
 
 _FIND_RUNS = ("-exec", "-execdir", "-ok", "-okdir")
 
@@ -232,156 +230,6 @@ def _fd(call: Call, scope: Scope) -> Iterator[Finding]:
             yield Runs(call.arguments[at + 1 :])
 
 
-def _tar(call: Call, scope: Scope) -> Iterator[Finding]:
-    arguments = call.arguments
-    if arguments and re.fullmatch(r"[A-Za-z]+", arguments[0].text):
-        # The old form without a dash: tar xzf a.tgz.
-        arguments = (Field(f"-{arguments[0].text}"), *arguments[1:])
-    call = Call(program="tar", arguments=arguments, source=call.source)
-    valued = ("--directory", "--file", "--to-command", "--use-compress-program", "--exclude")
-    given = options(call, "fCITXbgHKLNV", (*valued, "--checkpoint-action"))
-    runs = given.of("--to-command", "--use-compress-program", "--checkpoint-action", "-I")
-    if runs or given.has("--rsh-command", "--info-script", "--new-volume-script"):
-        yield Risk("code", "runs a program from inside of tar")
-    if given.has("--remove-files"):
-        yield Risk("delete", "deletes the files it has packed")
-    packing = given.has("-c", "-r", "-u", "--create", "--append", "--update")
-    if packing:
-        for path in given.operands:
-            yield from reads(scope, path)
-        for path in given.of("-f", "--file"):
-            yield from _archive(scope, path)
-    elif given.has("-x", "--extract", "--get"):
-        if given.has("-P", "--absolute-names"):
-            yield Risk("outside", "unpacks to wherever the archive says")
-        for path in given.of("-C", "--directory") or (Field("."),):
-            yield from writes(scope, path, "unpacks to")
-
-
-def _archive(scope: Scope, path: Field) -> Iterator[Risk]:
-    if ":" in path.text.partition("/")[0]:
-        yield Risk("network", f"writes an archive to another machine, {path.shown}")
-    elif path.text != "-":
-        yield from writes(scope, path)
-
-
-def _unpack(call: Call, scope: Scope) -> Iterator[Finding]:
-    given = options(call, "dxPo", ("--output",))
-    packs = (
-        call.program in ("7z", "7za")
-        and given.operands
-        and given.operands[0].text in ("a", "u", "d", "rn")
-    )
-    if packs:
-        if given.operands[0].text == "d" or given.has("-sdel"):
-            yield Risk("delete", "deletes what is in an archive, or what it packs")
-        for path in given.operands[1:2]:
-            yield from writes(scope, path)
-        for path in given.operands[2:]:
-            yield from reads(scope, path)
-        return
-    for path in given.of("-d", *(("-o",) if call.program.startswith("7z") else ())) or (
-        Field("."),
-    ):
-        yield from writes(scope, path, "unpacks to")
-
-
-def _zip(call: Call, scope: Scope) -> Iterator[Finding]:
-    given = options(call, "xibt")
-    if given.has("-T", "-TT", "--unzip-command"):
-        yield Risk("code", "runs a program from inside of zip")
-    if given.has("-m", "--move", "-d"):
-        yield Risk("delete", "deletes what it packs")
-    for path in given.operands[1:]:
-        yield from reads(scope, path)
-    for path in given.operands[:1]:
-        yield from writes(scope, path)
-
-
-def _packs(call: Call, scope: Scope) -> Iterator[Finding]:
-    """gzip and its like: a file is replaced by its packed form."""
-    given = options(call, "So")
-    for path in given.operands:
-        yield from reads(scope, path)
-        yield from writes(scope, path, "replaces")
-
-
-def _editor(call: Call, scope: Scope) -> Iterator[Finding]:
-    yield Risk("code", f"runs {call.program}, an editor that can run anything")
-
-
-def _sed(call: Call, scope: Scope) -> Iterator[Finding]:
-    given = options(call, "efl", ("--expression", "--file"))
-    scripts = given.of("-e", "--expression")
-    files = given.operands if scripts or given.of("-f", "--file") else given.operands[1:]
-    for script in scripts or given.operands[:1]:
-        if not script.known or _sed_runs(script.text):
-            yield Risk("code", "runs a sed script that may write files or run commands")
-    in_place = given.has("-i", "--in-place")
-    for path in files:
-        yield from reads(scope, path)
-        if in_place:
-            yield from writes(scope, path, "changes")
-
-
-_SED_STARTS = lazy_pattern(r"s([^\w\s\\;{}])")
-_SED_FLAGS = lazy_pattern(r"[gpiImM0-9]*[ew]")
-_SED_COMMANDS = lazy_pattern(r"(?:^|[;{}\n\d$/!])\s*[ewWrR](?:\s|$)")
-
-
-def _sed_runs(script: str) -> bool:
-    """Tell whether a script runs commands (``s///e``, ``e``) or writes files (``s///w``, ``w``)."""
-    outside: list[str] = []
-    at = 0
-    while found := _SED_STARTS.search(script, at):
-        outside.append(script[at : found.start()])
-        at = found.end()
-        for _ in range(2):
-            at = _delimiter(script, found[1], at)
-        if _SED_FLAGS.match(script, at):
-            return True
-    return _SED_COMMANDS.search("".join((*outside, script[at:]))) is not None
-
-
-def _delimiter(script: str, delimiter: str, at: int) -> int:
-    """Return the place behind the next delimiter that no backslash takes away."""
-    while at < len(script) and script[at] != delimiter:
-        at += 2 if script[at] == "\\" else 1
-    return at + 1
-
-
-def _awk(call: Call, scope: Scope) -> Iterator[Finding]:
-    given = options(call, "Fvfie", ("--file", "--assign", "--field-separator", "--include"))
-    program = given.operands[:1] if not given.of("-f", "--file") else ()
-    for each in program:
-        if _AWK_RUNS.search(re.sub(r'"(?:\\.|[^"\\])*"|/(?:\\.|[^/\\\n])+/', '""', each.text)):
-            yield Risk("code", "runs an awk program that may write files or run commands")
-        elif not each.known:
-            yield Risk("code", "runs an awk program that is known only when it runs")
-    if any(each.text == "inplace" for each in given.of("-i", "--include")):
-        for path in given.operands[1:]:
-            yield from writes(scope, path, "changes")
-    for path in given.operands[len(program) :]:
-        yield from reads(scope, path)
-
-
-_AWK_RUNS = lazy_pattern(r'\bsystem\s*\(|\||\bprintf?\b[^;}\n]*>|\bgetline\b|@load|>\s*""')
-
-
-def _sort(call: Call, scope: Scope) -> Iterator[Finding]:
-    given = options(call, "okTSt", ("--output", "--key", "--compress-program"))
-    if given.of("--compress-program"):
-        yield Risk("code", "runs a program from inside of sort")
-    for path in given.of("-o", "--output"):
-        yield from writes(scope, path)
-    yield from _read_all(given, scope)
-
-
-def _read_all(given: Options, scope: Scope) -> Iterator[Risk]:
-    for path in given.operands:
-        yield from reads(scope, path)
-
-
 def _grep(call: Call, scope: Scope) -> Iterator[Finding]:
     given = options(call, "efABCmgtTd", ("--regexp", "--file", "--include", "--exclude", "--glob"))
     if given.has("--pre"):
@@ -401,27 +249,6 @@ def _grep(call: Call, scope: Scope) -> Iterator[Finding]:
 def _reserves(call: Call, scope: Scope) -> Iterator[Finding]:
     yield Risk("system", f"takes up space on the disk with {call.program}")
     yield from _makes(call, scope)
-
-
-def _unpacks_all(call: Call, scope: Scope) -> Iterator[Finding]:
-    """cpio: the archive says where its files go."""
-    if options(call, "DFIO").has("-i", "--extract", "-p", "--pass-through"):
-        yield Risk("outside", "unpacks to wherever the archive says")
-
-
-def _split(call: Call, scope: Scope) -> Iterator[Finding]:
-    given = options(call, "abCln", ("--filter",))
-    for command in given.of("--filter"):
-        yield RunsText(command.text)
-    yield from _read_all(given, scope)
-    for path in given.operands[1:]:
-        yield from writes(scope, path)
-
-
-def _patch(call: Call, scope: Scope) -> Iterator[Finding]:
-    given = options(call, "pidoBFrVYz", ("--directory", "--output", "--input"))
-    for path in (*given.of("-d", "--directory", "-o", "--output"), *given.operands[:1]):
-        yield from writes(scope, path, "changes")
 
 
 def _reader(call: Call, scope: Scope) -> Iterator[Finding]:
@@ -459,7 +286,6 @@ _HARMLESS = """
     dpkg-query tig delta ctags cscope gtags units primes spell aspell hunspell
     eza exa neofetch figlet cowsay fortune tldr zipinfo
 """
-_PACKERS = "gzip gunzip bzip2 bunzip2 xz unxz zstd unzstd lz4 dos2unix unix2dos"
 FILES: dict[str, Handler] = {
     **dict.fromkeys(_READERS.split(), _reader),
     **dict.fromkeys(_HARMLESS.split(), _nothing),
@@ -468,24 +294,13 @@ FILES: dict[str, Handler] = {
     **dict.fromkeys(("cp", "install", "ditto"), _cp),
     **dict.fromkeys(("mkdir", "touch", "mkfifo", "link"), _makes),
     **dict.fromkeys(("chmod", "chown", "chgrp", "chattr", "setfacl", "setcap", "xattr"), _modes),
-    **dict.fromkeys(("unzip", "7z", "7za", "unrar"), _unpack),
-    **dict.fromkeys(_PACKERS.split(), _packs),
-    **dict.fromkeys(("vi", "vim", "nvim", "ex", "ed", "emacs", "nano", "view", "pico"), _editor),
     **dict.fromkeys(("grep", "egrep", "fgrep", "rg", "ag", "ack"), _grep),
-    **dict.fromkeys(("awk", "gawk", "mawk", "nawk"), _awk),
-    **dict.fromkeys(("sed", "gsed"), _sed),
     **dict.fromkeys(("fd", "fdfind"), _fd),
-    **dict.fromkeys(("split", "csplit"), _split),
     "fallocate": _reserves,
-    "cpio": _unpacks_all,
     "truncate": _truncate,
     "mv": _mv,
     "ln": _ln,
     "dd": _dd,
     "tee": _tee,
     "find": _find,
-    "tar": _tar,
-    "zip": _zip,
-    "sort": _sort,
-    "patch": _patch,
 }

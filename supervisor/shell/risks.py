@@ -14,6 +14,7 @@ from ..danger.paths import UNKNOWN, Place, Where, place_of
 from ..danger.risks import Risk
 from ..danger.sensitive import names_secret
 from ..patterns import lazy_pattern
+from .archives import ARCHIVES
 from .calls import (
     SYSTEM_FOLDERS,
     Call,
@@ -28,6 +29,7 @@ from .calls import (
 )
 from .code import CODE, script_risks, task_risks
 from .databases import DATABASES
+from .editing import EDITING
 from .expand import Field, expand
 from .files import FILES
 from .git import GIT
@@ -61,6 +63,8 @@ HANDLERS: dict[str, Handler] = {
     **WRAPPERS,
     **NETWORK,
     **FILES,
+    **ARCHIVES,
+    **EDITING,
 }
 """What looks at a call, by the name of its program."""
 DIRECTORIES_MAX = 8
