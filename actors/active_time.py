@@ -4,7 +4,7 @@ Bodies side by side consume it side by side, so the moment at which the limit is
 whenever one begins or ends.
 """
 
-from collections.abc import Callable
+from typing import Protocol
 
 from ..supervisor import Timer, Timers
 from ..supervisor.clock import Clock
@@ -13,31 +13,33 @@ from .budget import ACTIVE_SECONDS, Account
 _EPSILON_S = 1e-6
 
 
-class ActiveTime:
-    """Meters the active seconds of one session.
+class Spender(Protocol):
+    """Whose time it is."""
 
-    Args:
-        on_spent: called when the limit is reached while bodies run.
-    """
+    def out_of_active_time(self) -> None:
+        """Hear that the limit is reached, while bodies run."""
+        ...
+
+
+class ActiveTime:
+    """Meters the active seconds of one session."""
 
     __slots__ = (
         "_account",
         "_booked_at",
         "_clock",
         "_limited",
-        "_on_spent",
         "_running",
+        "_spender",
         "_timer",
         "_timers",
     )
 
-    def __init__(
-        self, account: Account, clock: Clock, timers: Timers, on_spent: Callable[[], object]
-    ) -> None:
+    def __init__(self, account: Account, clock: Clock, timers: Timers, spender: Spender) -> None:
         self._account = account
         self._clock = clock
         self._timers = timers
-        self._on_spent = on_spent
+        self._spender: Spender | None = spender
         self._running = 0
         self._booked_at = 0.0
         self._timer: Timer | None = None
@@ -45,7 +47,7 @@ class ActiveTime:
 
     def release(self) -> None:
         """No body runs any more: lead back to nobody, so that all of it is freed at once."""
-        self._on_spent = _nobody
+        self._spender = None
 
     def enter(self, now: float | None = None) -> None:
         """A body begins; ``now`` where the clock has just been read."""
@@ -89,15 +91,11 @@ class ActiveTime:
     def _check(self) -> bool:
         """Tell if the limit is reached; a body that never waits gives no timer a chance to."""
         spent = self._account.left("active_seconds") <= _EPSILON_S
-        if spent:
-            self._on_spent()
+        if spent and self._spender is not None:
+            self._spender.out_of_active_time()
         return spent
 
     def _due(self) -> None:
         self._book(self._clock.now())
         if not self._check():
             self._arm()  # a group's time was given back, or the clock is a hair early
-
-
-def _nobody() -> None:
-    """Is told of spent time once its session is not driven here any more."""

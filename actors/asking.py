@@ -1,6 +1,6 @@
 """A session asks its model: budget first, one whole answer or none, every attempt booked."""
 
-from functools import cached_property, partial
+from functools import lru_cache
 from typing import assert_never
 
 import msgspec
@@ -32,6 +32,7 @@ from .handover.dossier import Trouble, alert_of, over_budget
 from .handover.wording import cleaned, refusal_of, refused_request, retried
 from .metering import NOTHING, Meter, consumed_by
 from .model import ModelReply, ModelRequest
+from .once import once
 from .parking import parks
 from .pruning.pruner import Pruner
 from .replies import checked
@@ -42,6 +43,12 @@ from .upstreams import Full, Ticket
 from .work import CutOff, Superseded, Work, pause
 
 
+@lru_cache(maxsize=256)
+def _asked(model: str) -> str:
+    """Return what a request is called: one text for all who ask the same model."""
+    return f"model {model}"
+
+
 class Asking:
     """Model requests of one life of a session."""
 
@@ -50,7 +57,7 @@ class Asking:
         self._work = work
         model = session.installed.model
         self._name = exact(str(getattr(model, "name", type(model).__name__)))
-        self._what = f"model {self._name}"
+        self._what = _asked(self._name)
         self._meter = Meter(session.account, model)
         self._context_limited = getattr(model, "context_tokens", None) is not None
         self._streamed = False
@@ -60,7 +67,7 @@ class Asking:
         self._asked_at = 0.0
         self._held_s = 0.0
 
-    @cached_property
+    @once
     def _pruner(self) -> Pruner:
         return Pruner(self._session, self._work, self._meter, self._name)
 
@@ -176,8 +183,8 @@ class Asking:
         usage = NOTHING
         session.active.enter(self._asked_at)
         try:
-            complete = partial(session.installed.model.complete, request)
-            reply = checked(await self._work.run(complete, what=self._what), self._name)
+            complete = session.installed.model.complete
+            reply = checked(await self._work.run(complete, request, what=self._what), self._name)
             usage = meter.consumed(reply, prompt)
         except CutOff:
             return None  # the life settles it

@@ -23,6 +23,8 @@ TIMED_OUT = "TimedOut"
 class AttemptEnds:
     """Ends of the calls of one session."""
 
+    __slots__ = ("_session",)
+
     def __init__(self, session: Session) -> None:
         self._session = session
 

@@ -10,6 +10,7 @@ from ..supervisor.failure import Failure
 from .agent import subsessions
 from .budget import TOOL_CALLS, Budget, Refusal
 from .ends import Ended, Prepared
+from .nothing import own
 from .outcome import Outcome
 from .rollback.snapshots import Looking
 from .session import Session
@@ -97,6 +98,8 @@ class Tries(Struct):
 class Attempting:
     """Attempts of one life of a session."""
 
+    __slots__ = ("_session",)
+
     def __init__(self, session: Session) -> None:
         self._session = session
 
@@ -124,6 +127,7 @@ class Attempting:
             tries.doubtful,
             tries.looks[-1].root if tries.looks else "",
         )
+        session.intended = own(session.intended)
         session.intended[call.id] = None
         # An attempt before this one has begun; this one has not. What that one may have done is
         # in the intent.

@@ -93,7 +93,7 @@ class Budget(Struct, frozen=True, kw_only=True):
 
     def limits(self) -> dict[str, float]:
         """Return the limits that are set, by name."""
-        return dict(_limits_of(self))
+        return dict(limits_of(self))
 
 
 class Refusal(Struct, frozen=True):
@@ -129,7 +129,8 @@ class Reservation(Struct):
 
 
 @lru_cache(maxsize=256)
-def _limits_of(budget: Budget) -> Mapping[str, float]:
+def limits_of(budget: Budget) -> dict[str, float]:
+    """Return the limits that are set, by name: one dictionary for all who have them, never written to."""
     values = zip(LIMITS, msgspec.structs.astuple(budget), strict=True)
     return {name: value for name, value in values if value is not None}
 
@@ -150,7 +151,6 @@ class Account:
 
     __slots__ = (
         "_above",
-        "_alone",
         "budget",
         "capped",
         "caps",
@@ -182,11 +182,10 @@ class Account:
         if parents:
             self._above = tuple(unique(above for parent in parents for above in parent.chain))
             self.is_capped = any(account.capped for account in self.chain)
-        self._alone = not self._above
         # Counted things are whole numbers, here as in their records.
         self.own: list[Any] = list(msgspec.structs.astuple(own or NOTHING))
         # The same, and not only equal, while there is nobody above or below.
-        self.used = self.own if self._alone else list(self.own)
+        self.used = list(self.own) if self._above else self.own
         for above in self._above:
             above.part()
         self.held = NOTHING_HELD
@@ -226,10 +225,8 @@ class Account:
 
     def take(self, index: int) -> Refusal | None:
         """Reserve and book one of something that is certain to be consumed."""
-        if self._alone and self.caps[index] is None:
+        if self.used is self.own and self.caps[index] is None:
             self.own[index] += 1
-            if self.used is not self.own:
-                self.used[index] += 1
             return None
         for account in self.chain:
             cap = account.caps[index]
@@ -270,9 +267,7 @@ class Account:
     def add(self, index: int, amount: float) -> None:
         """Book one kind of consumption, by place."""
         self.own[index] += amount
-        if self._alone:
-            if self.used is not self.own:
-                self.used[index] += amount
+        if self.used is self.own:
             return
         for account in self.chain:
             if index >= _TIMES_END or account is self or account.sums_time:
@@ -301,7 +296,7 @@ class Account:
     def limits(self, limit: str) -> bool:
         """Whether anything in the chain has this limit."""
         index = INDEX[limit]
-        if self._alone:
+        if not self._above:
             return self.caps[index] is not None
         return any(account.caps[index] is not None for account in self.chain)
 

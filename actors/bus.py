@@ -21,8 +21,8 @@ RECENT_MAX = 64
 BUFFER_MAX = 10_000
 """Events that wait for one slow subscriber before it loses some."""
 
-_HELD_MAX = 2 * RECENT_MAX
-"""Events held before the older half goes."""
+_HELD_MAX = RECENT_MAX + 16
+"""Events held before those that are too old go, all at once."""
 
 _plain = logging.getLogger("ukemi")
 _enabled = _plain.isEnabledFor
@@ -79,7 +79,7 @@ class Channel:
 
     def __init__(self) -> None:
         self._recent: list[Event] = []  # a deque would take its whole kilobyte at once
-        self._subscribers: list[Subscriber] = []
+        self._subscribers: tuple[Subscriber, ...] = ()
         self._closed = False
 
     @property
@@ -91,7 +91,7 @@ class Channel:
         """Give an event to everybody who listens, and to the log."""
         recent = self._recent
         if len(recent) >= _HELD_MAX:
-            del recent[:RECENT_MAX]
+            del recent[:-RECENT_MAX]
         recent.append(event)
         for subscriber in self._subscribers:
             subscriber.put(event)
@@ -112,14 +112,14 @@ class Channel:
             subscriber.put(recent)
         if self._closed:
             subscriber.close()
-        self._subscribers.append(subscriber)
+        self._subscribers = (*self._subscribers, subscriber)
         try:
             while (event := await subscriber.next()) is not None:
                 yield event
                 if isinstance(event, ENDS):
                     return
         finally:
-            self._subscribers.remove(subscriber)
+            self._subscribers = tuple(each for each in self._subscribers if each is not subscriber)
 
 
 def _since_its_start(recent: list[Event]) -> list[Event]:

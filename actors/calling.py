@@ -34,6 +34,17 @@ from .work import Work
 class Calling:
     """Tool calls of one life of a session."""
 
+    __slots__ = (
+        "_approving",
+        "_doing",
+        "_executing",
+        "_preparing",
+        "_requests",
+        "_session",
+        "_trouble",
+        "_work",
+    )
+
     def __init__(self, session: Session, work: Work, approving: Approving) -> None:
         self._session = session
         self._approving = approving

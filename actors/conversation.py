@@ -12,6 +12,7 @@ from msgspec import Struct
 
 from ..stores.records import Answered, Pruned, Resulted, ToolCall
 from .model import AssistantMessage, Message, NoteMessage, ToolMessage, UserMessage
+from .nothing import NO_LIST
 from .pruning.views import Views, empty_view
 
 # The share of a token that one character makes, near enough for a reservation.
@@ -72,7 +73,7 @@ class Conversation(Sequence[Message]):
     def __init__(self) -> None:
         self._view = empty_view()
         self._before = Views()
-        self._held: list[UserMessage | NoteMessage | Turn] = []
+        self._held: list[UserMessage | NoteMessage | Turn] = NO_LIST
         # Said since the last answer, with their numbers.
         self._said: list[tuple[int, UserMessage | NoteMessage]] = []
         self.open: list[Turn] = []
@@ -102,7 +103,7 @@ class Conversation(Sequence[Message]):
     def say(self, message: UserMessage | NoteMessage, n: int = 0) -> None:
         """Add a message of the user or the runtime, behind the results that are still to come."""
         if self.open:
-            self._held.append(message)
+            self._held = [*self._held, message]
         else:
             self._append(message, len(message.text))
             self._said.append((n, message))
@@ -112,12 +113,12 @@ class Conversation(Sequence[Message]):
         count = len(answered.calls)
         turn = Turn(answered, [None] * count, count)
         if self.open:
-            self._held.append(turn)
+            self._held = [*self._held, turn]
         else:
             unseen = self._take_back(answered.n) if self._said else None
             self._append_answer(turn)
             if unseen:
-                self._held += unseen
+                self._held = [*self._held, *unseen]
         if turn.missing:
             self.open.append(turn)
         elif not self.open:

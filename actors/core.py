@@ -236,6 +236,8 @@ class Core:
     def _services(self, kernel: Kernel) -> Services:
         return Services(
             clock=self.base.clock,
+            now_ms=self.base.clock.wall_ms,
+            scope=type(anyio.CancelScope()),
             store=self.base.store,
             timers=kernel.timers,
             checkpoint=self.base.checkpoint,

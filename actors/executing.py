@@ -1,7 +1,7 @@
 """A body runs: the intent before it, its attempts, and how it ended."""
 
 from collections.abc import Awaitable
-from functools import cached_property, partial
+from functools import partial
 
 import msgspec
 from msgspec import Struct
@@ -27,6 +27,7 @@ from .events import CallStarted, RetryScheduled
 from .gate import NO_TICKET, Entered, Held, enter_later, enter_now, held_since
 from .handover.dossier import Trouble
 from .handover.wording import cleaned, retried
+from .once import once
 from .parking import parks
 from .probing import Absent, Found, Probing, Unclear
 from .rollback.snapshots import Taking, is_looked_at
@@ -52,15 +53,15 @@ class Executing:
         self._attempting = Attempting(session)
         self._ends = AttemptEnds(session)
 
-    @cached_property
+    @once
     def _probing(self) -> Probing:
         return Probing(self._session, self._work)
 
-    @cached_property
+    @once
     def _taking(self) -> Taking:
         return Taking(self._session)
 
-    @cached_property
+    @once
     def _staging(self) -> Staging:
         return Staging(self._session, self._work)
 
@@ -233,7 +234,9 @@ class Executing:
             now.deadline = self._attempting.deadline(now.began_at, limit_s)
         token = running.set(now)
         try:
-            value = await self._work.run(now.begin, what=f"tool {tool.name}", limit_s=limit_s)
+            value = await self._work.run(
+                Attempt.begin, now, what=f"tool {tool.name}", limit_s=limit_s
+            )
             failed = None if type(value) is str else declared(tool, value)
             # What cannot be rendered or judged is a fault of the tool, and no reason to run it again.
             elapsed_s = clock.now() - now.began_at

@@ -3,6 +3,7 @@
 from ..stores.records import RolledBack, RollingBack, UndoStep
 from ..supervisor.repetition import Trail
 from .model import NoteMessage, UserMessage
+from .nothing import NO_LIST
 from .state_fields import StateFields
 from .state_parts import POLICY, Earlier, Rolled
 
@@ -14,7 +15,7 @@ def rolling_back(state: StateFields, entry: RollingBack) -> None:
 
 def rolled_back(state: StateFields, entry: RolledBack) -> None:
     began, state.rolling = state.rolling, None
-    spoken, state.spoken = state.spoken, []
+    spoken, state.spoken = state.spoken, NO_LIST
     if entry.note_n:
         state.count(entry.note_n)
     if began is None:

@@ -5,6 +5,7 @@ from ..supervisor.likeness import Call
 from ..supervisor.likeness import Step as Repeated
 from .conversation import Turn
 from .ledger import AGAIN, PERSON
+from .nothing import own
 from .state_fields import StateFields
 from .state_parts import (
     CORRECTED,
@@ -67,6 +68,7 @@ def resulted(state: StateFields, entry: Resulted) -> None:
         took_effect = any(each.before != each.after for each in entry.windows)
     call = entry.n, entry.index
     if took_effect:
+        state.changed = own(state.changed)
         state.changed[call] = None
     if entry.trouble is not None and state.trouble is None:
         state.trouble = entry.trouble
@@ -89,7 +91,9 @@ def resulted(state: StateFields, entry: Resulted) -> None:
             state.refusal = Refused(call, asked.name, asked.arguments, entry.content, by_person)
         state.concluded(entry.error_class)
         state.rejected |= {entry.digest}
-        state.closed.update(dict.fromkeys(entry.closes, call))
+        if entry.closes:
+            state.closed = own(state.closed)
+            state.closed.update(dict.fromkeys(entry.closes, call))
 
 
 def _count_correction(state: StateFields, tool: str, entry: Resulted) -> None:
@@ -100,6 +104,8 @@ def _count_correction(state: StateFields, tool: str, entry: Resulted) -> None:
 
     Rounds in which nothing ran at all are counted beside: a model can invent a new name each time.
     """
+    if entry.error_class in CORRECTED:
+        state.corrections = own(state.corrections)
     if entry.state != "refused":
         state.corrections.pop(NOTHING_RAN, None)
     elif entry.error_class in CORRECTED:
@@ -122,7 +128,7 @@ def _stepped(state: StateFields, turn: Turn) -> None:
         if only is not None and only.error_class is None and only.state == "succeeded":
             asked = turn.answered.calls[0]
             made = (Call(asked.name, asked.arguments, only.content, False, False),)
-            state.trail.follow(Repeated(made, turn.counter, False))
+            state.trail.follow_calm(Repeated(made, turn.counter, False))
             return
     calls: list[Call] = []
     corrected = False
@@ -161,6 +167,7 @@ def retried(state: StateFields, entry: Retried) -> None:
     if entry.due_at_ms is None or entry.directive != "retry":
         state.waits.pop(named, None)
         return
+    state.waits = own(state.waits)
     state.waits[named] = Wait(
         entry.due_at_ms,
         entry.number,

@@ -27,7 +27,7 @@ from ..stores.records import (
 )
 from ..supervisor.repetition import Trail
 from .model import NoteMessage, UserMessage
-from .nothing import NO_NAMES
+from .nothing import NO_NAMES, own
 from .state_fields import StateFields
 from .state_parts import CONCLUDE, MODEL, UNFINISHED
 from .undo.unwound import LEDGER_STATES
@@ -41,7 +41,7 @@ def said(state: StateFields, entry: Said) -> None:
     state.count(entry.n)
     state.conversation.say(UserMessage(entry.text), entry.n)
     if state.rolling is not None:
-        state.spoken.append((entry.n, entry.text))
+        state.spoken = [*state.spoken, (entry.n, entry.text)]
     state.gone_on()
     for named, wait in state.waits.items():
         # The other side's own wait is kept for the model; a call is given up instead.
@@ -73,6 +73,7 @@ def noted(state: StateFields, entry: Noted) -> None:
 
 def decided(state: StateFields, entry: Decided) -> None:
     subject = entry.about.rpartition("#")[0]
+    state.decided = own(state.decided)
     state.decided.pop(subject, None)  # the newest is the last
     state.decided[subject] = entry
 

@@ -5,13 +5,15 @@ that depends on it being durable goes on before the acknowledgement. Text turns 
 wait for the next row that somebody needs stored.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from typing import Protocol
 
 from ..stores.base import Append, Conflict, Done, Facts, Fenced, Head, StoreFailed, Written
 from ..stores.records import JournalEntry, Resulted, SessionStatus, encode_entry, join_row
 from ..supervisor.errors import UkemiError
 from ..supervisor.loops import OneShot
 from .checkpoint import CheckpointActor
+from .latch import Futures
 from .state import SessionState
 
 Blob = tuple[str, bytes]
@@ -23,21 +25,27 @@ class Acknowledgement:
     A future for each waiter: on the step path an event of anyio's costs several times as much.
     """
 
-    __slots__ = ("_future", "_waiters", "error", "stored")
+    __slots__ = ("_futures", "_others", "_waiter", "error", "stored")
 
-    def __init__(self, future: Callable[[], OneShot]) -> None:
-        self._future = future
-        self._waiters: list[OneShot] = []
+    def __init__(self, futures: Futures) -> None:
+        self._futures = futures
+        # Nearly always the only one.
+        self._waiter: OneShot | None = None
+        self._others: tuple[OneShot, ...] = ()
         self.stored = False
         self.error: UkemiError | None = None
 
     def set(self, error: UkemiError | None) -> None:
         """The row is durable, or will not become so by itself."""
         self.stored, self.error = error is None, error
-        waiters, self._waiters = self._waiters, []
-        for waiter in waiters:
-            if not waiter.done():  # it is done where whoever waited was cancelled
-                waiter.set_result(None)
+        waiter, self._waiter = self._waiter, None
+        if waiter is not None and not waiter.done():  # done: whoever waited was cancelled
+            waiter.set_result(None)
+        if self._others:
+            others, self._others = self._others, ()
+            for other in others:
+                if not other.done():
+                    other.set_result(None)
 
     async def wait(self) -> None:
         """Return once the row is durable.
@@ -46,8 +54,11 @@ class Acknowledgement:
             StoreError: it was refused, or the store failed for longer than it is waited for.
         """
         if not self.stored and self.error is None:
-            waiter = self._future()
-            self._waiters.append(waiter)
+            waiter = self._futures.future()
+            if self._waiter is None:
+                self._waiter = waiter
+            else:
+                self._others = (*self._others, waiter)
             await waiter
         if self.error is not None:
             raise self.error
@@ -68,12 +79,16 @@ class _Row:
         self._journal.answered(self, written)
 
 
-class Journal:
-    """Appends of one session, owned under one epoch.
+class Keeper(Protocol):
+    """Who keeps a journal: the session that is driven here."""
 
-    Args:
-        on_stored: called with the entries of each row once it is durable.
-    """
+    def stored(self, entries: Sequence[JournalEntry], /) -> None:
+        """Hear of the entries of a row, once it is durable."""
+        ...
+
+
+class Journal:
+    """Appends of one session, owned under one epoch."""
 
     __slots__ = (
         "_blobs",
@@ -82,8 +97,8 @@ class Journal:
         "_entries",
         "_facts",
         "_flying",
+        "_keeper",
         "_next",
-        "_on_stored",
         "_row_counter",
         "_state",
         "_status",
@@ -100,27 +115,27 @@ class Journal:
         self,
         state: SessionState,
         checkpoint: CheckpointActor,
+        keeper: Keeper,
         *,
         epoch: int,
         seq: int,
-        on_stored: Callable[[Sequence[JournalEntry]], None],
     ) -> None:
         self._state = state
         self._checkpoint = checkpoint
-        self._on_stored = on_stored
+        self._keeper: Keeper | None = keeper
         self.epoch = epoch
         self.seq = seq
         self.counter = self._row_counter = state.counter
         self.next_n = state.next_n
         self._encoded: list[bytes] = []
         self._waiting: list[JournalEntry] = []
-        self._blobs: list[Blob] = []
+        self._blobs: tuple[Blob, ...] = ()
         self._status: SessionStatus = "running"
         self._facts: Facts | None = None
         self._taken: tuple[str, ...] = ()
         self._next: Acknowledgement | None = None
         self._flying: _Row | None = None
-        self._entries: list[JournalEntry] = []
+        self._entries: Sequence[JournalEntry] = ()
         self.fenced = False
 
     def take_n(self) -> int:
@@ -166,7 +181,7 @@ class Journal:
             self._encoded += [encode_entry(entry) for entry in entries]
         self._waiting += entries
         if blobs:
-            self._blobs += blobs
+            self._blobs = (*self._blobs, *blobs)
         self._status = status
         if facts is not None:
             self._facts = facts
@@ -178,7 +193,7 @@ class Journal:
             if type(entry) is Resulted:
                 self._row_counter = entry.counter
         if self._next is None:
-            self._next = Acknowledgement(self._checkpoint.future)
+            self._next = Acknowledgement(self._checkpoint)
         acknowledgement = self._next
         if self._flying is None:
             self._launch()
@@ -194,7 +209,7 @@ class Journal:
         """
         if self._next is not None:
             self._next.set(error)
-            self._next = Acknowledgement(self._checkpoint.future)
+            self._next = Acknowledgement(self._checkpoint)
 
     async def recover(self, head: Head) -> None:
         """Go on after the checkpoint actor or the store failed: ``head`` is what is stored.
@@ -215,7 +230,7 @@ class Journal:
         elif row is not None:
             if row.acknowledgement.error is not None:
                 # It has told its waiters; the next try needs a new one.
-                row.acknowledgement = Acknowledgement(self._checkpoint.future)
+                row.acknowledgement = Acknowledgement(self._checkpoint)
             self._checkpoint.submit(row)
         while self._flying is not None:
             await self._flying.acknowledgement.wait()
@@ -228,7 +243,7 @@ class Journal:
 
     def release(self) -> None:
         """Nothing more is stored from here: lead back to nobody, so that all of it is freed at once."""
-        self._on_stored = _nobody
+        self._keeper = None
 
     def unsaved(self) -> list[JournalEntry]:
         """Return what is known here and not acknowledged by the store."""
@@ -239,23 +254,20 @@ class Journal:
         acknowledgement = self._next
         assert acknowledgement is not None
         self._entries, self._waiting = self._waiting, []
-        encoded, self._encoded = self._encoded, []
-        blobs: tuple[Blob, ...] = ()
-        if self._blobs:
-            blobs, self._blobs = tuple(self._blobs), []
         self._next = None
         append = Append(
             session_id=self._state.session_id,
             epoch=self.epoch,
             seq=self.seq + 1,
             counter=self._row_counter,
-            body=join_row(encoded),
-            blobs=blobs,
+            body=join_row(self._encoded),
+            blobs=self._blobs,
             status=self._status,
             facts=self._facts,
             taken=self._taken,
         )
-        self._facts, self._taken = None, ()
+        self._encoded.clear()
+        self._blobs, self._facts, self._taken = (), None, ()
         row = self._flying = _Row(self, append, acknowledgement)
         self._checkpoint.submit(row)
 
@@ -266,8 +278,9 @@ class Journal:
         if isinstance(written, Done):
             self._flying = None
             self.seq = row.write.seq
-            entries, self._entries = self._entries, []
-            self._on_stored(entries)
+            entries, self._entries = self._entries, ()
+            if self._keeper is not None:
+                self._keeper.stored(entries)
             row.acknowledgement.set(None)
             if self._next is not None:
                 self._launch()
@@ -283,7 +296,3 @@ class Journal:
         if self._next is not None:
             self._next.set(written)
             self._next = None
-
-
-def _nobody(_entries: Sequence[JournalEntry]) -> None:
-    """Is told what is stored once its session is not driven here any more."""

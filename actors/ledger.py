@@ -21,7 +21,7 @@ from typing import Literal
 from msgspec import Struct
 
 from ..stores.records import Allowed, Intended, Late, Resulted, ToolCall
-from .nothing import NO_NAMES
+from .nothing import NO_DICT, NO_NAMES, own
 
 CallId = tuple[int, int]
 """A call's identity in its session: number of the assistant message, index in it."""
@@ -98,10 +98,10 @@ class Ledger:
     __slots__ = ("abandoned", "again", "answers", "effects", "open")
 
     def __init__(self) -> None:
-        self.open: dict[CallId, CallEntry] = {}
-        self.effects: dict[CallId, Effect] = {}
-        self.answers: dict[str, Answer] = {}
-        self.again: dict[CallId, CallEntry] = {}
+        self.open: dict[CallId, CallEntry] = NO_DICT
+        self.effects: dict[CallId, Effect] = NO_DICT
+        self.answers: dict[str, Answer] = NO_DICT
+        self.again: dict[CallId, CallEntry] = NO_DICT
         self.abandoned = NO_NAMES
 
     @property
@@ -118,6 +118,7 @@ class Ledger:
         if known is None:
             arguments = asked.arguments if asked else "{}"
             known = CallEntry(entry.tool, entry.digest, entry.key, entry.attempt, arguments)
+            self.open = own(self.open)
             self.open[call] = known
         elif known.again is not None:
             known.again = "begun"
@@ -143,6 +144,7 @@ class Ledger:
         if known is None:
             # A doubt without an intent: a history from elsewhere.
             known = CallEntry(asked.name, entry.digest, None, entry.attempts, asked.arguments)
+            self.open = own(self.open)
             self.open[call] = known
         known.in_doubt, known.still_running = True, entry.still_running
 
@@ -164,6 +166,7 @@ class Ledger:
         del self.open[call]
         if entry.state == "succeeded":
             self._took_effect(call, known, 0, entry.by)
+            self.answers = own(self.answers)
             self.answers[known.digest] = Answer(call, entry.content, entry.blob, entry.value_type)
         elif entry.state == "denied":
             self.abandoned |= {known.digest}
@@ -178,6 +181,7 @@ class Ledger:
             known.arguments, known.edited = entry.arguments, True
         known.digest, known.key = entry.digest, entry.key
         known.again = "allowed"
+        self.again = own(self.again)
         self.again[call] = known
 
     def ended(self) -> None:
@@ -190,6 +194,7 @@ class Ledger:
         arguments = known.arguments if known.edited else None
         later = self._later_than(call) if by in FOUND_OUT else []
         moved = {other: self.effects.pop(other) for other in later}
+        self.effects = own(self.effects)
         self.effects[call] = Effect(
             known.tool, known.digest, known.key, known.attempts, counter, by, arguments
         )

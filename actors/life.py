@@ -57,7 +57,7 @@ class Life:
 
     def __init__(self, session: Session) -> None:
         self._session = session
-        self._work = Work(session.services.timers, partial(session.services.give_up, session.id))
+        self._work = Work(session.services.timers, session.give_up, session.services.scope)
         self._asking = Asking(session, self._work)
         self._planning = Planning(session)
         self._deadline: Timer | None = None

@@ -2,6 +2,7 @@
 
 import os
 import re
+import sys
 from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import get_args
@@ -47,7 +48,7 @@ def check_folder(folder: str | Path | None) -> str:
         UsageError: there is no such folder.
     """
     if folder is None:
-        return os.getcwd()
+        return sys.intern(os.getcwd())  # one string for all who do not say
     if not Path(folder).is_dir():
         raise UsageError(f"working_directory={str(folder)!r} is no folder; create it first")
     return str(folder)

@@ -74,6 +74,8 @@ WayOut = BeginAgain | TakeOver
 class Planning:
     """Watches over the trajectory of one life of a session."""
 
+    __slots__ = ("_asks_progress", "_looked_at", "_session")
+
     def __init__(self, session: Session) -> None:
         self._session = session
         self._asks_progress = session.installed.agent.progress is not None

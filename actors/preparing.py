@@ -36,6 +36,8 @@ from .tooling.tools import AnyTool
 class Preparing:
     """Decides, from the stored state, what becomes of a call before anything runs."""
 
+    __slots__ = ("_session",)
+
     def __init__(self, session: Session) -> None:
         self._session = session
 

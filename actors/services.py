@@ -4,6 +4,7 @@ from collections.abc import Awaitable, Callable, Coroutine
 from pathlib import Path
 from typing import Any
 
+from anyio import CancelScope
 from msgspec import Struct
 
 from ..stores.base import Store
@@ -35,6 +36,10 @@ class Services(Struct, kw_only=True):
     """Shared by reference; nothing in it belongs to one session."""
 
     clock: Clock
+    now_ms: Callable[[], int]
+    """Tells the clock's wall time."""
+    scope: type[CancelScope]
+    """The loop's own class of scopes: made from anyio's it is looked up, and initialised twice."""
     store: Store
     timers: Timers
     checkpoint: CheckpointActor

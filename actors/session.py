@@ -36,6 +36,7 @@ from .handover.dossier import Trouble, hand_over, left_open, notice_of
 from .journal import Acknowledgement, Journal
 from .latch import Latch
 from .ledger import CallId
+from .nothing import NO_DICT, own
 from .outcome import Completed, HandedOver, Outcome, Stopped, outcome_to_data
 from .people_events import approval_asked, approval_closed, decision_taken
 from .services import Services
@@ -114,18 +115,16 @@ class Session:
         self.state = state
         self.account = account
         self.facts = facts
-        self.journal = Journal(
-            state, services.checkpoint, epoch=epoch, seq=seq, on_stored=self._stored
-        )
+        self.journal = Journal(state, services.checkpoint, self, epoch=epoch, seq=seq)
         self.channel = Channel()
         self.emit: Callable[[Event], None] = self.channel.emit
         """Tell whoever looks on."""
-        self.now_ms: Callable[[], int] = services.clock.wall_ms
-        self.active = ActiveTime(account, services.clock, services.timers, self._out_of_active_time)
+        self.now_ms = services.now_ms
+        self.active = ActiveTime(account, services.clock, services.timers, self)
         self.work: Work | None = None
         self.cut: Cut | None = None
-        # Dictionaries for sets: an empty one takes a quarter, and most stay empty.
-        self.children: dict[str, None] = {}
+        # Dictionaries for sets: an empty one takes a quarter.
+        self.children: dict[str, None] = NO_DICT
         self.above: Session | None = None
         """Whose sub-session it is, where that is active here."""
         self.closed_below: dict[str, tuple[str, ...]] = {}
@@ -137,7 +136,7 @@ class Session:
         self.parked = False
         self.ending = False
         self.began: dict[CallId, None] = {}
-        self.intended: dict[CallId, None] = {}
+        self.intended: dict[CallId, None] = NO_DICT
         self.undo_unbegun: dict[CallId, None] = {}
         """Compensations whose intent was written here and whose body was not entered since."""
         self.final: Outcome | None = None
@@ -145,7 +144,7 @@ class Session:
         self.lives = 0
         self.rollbacks: dict[int, anyio.Event] = {}
         """Who waits for a rollback, by its number."""
-        self.rolled: dict[int, RolledBack] = {}
+        self.rolled: dict[int, RolledBack] = NO_DICT
         self._decision: anyio.Event | None = None
         self._booked_at: float | None = None
         self._lapses = services.ownership.lapses
@@ -175,6 +174,7 @@ class Session:
 
     def rolled_back(self, ended: RolledBack) -> None:
         """Tell whoever waits for this rollback."""
+        self.rolled = own(self.rolled)
         self.rolled[ended.n] = ended
         waiting = self.rollbacks.pop(ended.n, None)
         if waiting is not None:
@@ -196,7 +196,8 @@ class Session:
 
     # ------------------------------------------------------------ telling
 
-    def _stored(self, entries: Sequence[JournalEntry]) -> None:
+    def stored(self, entries: Sequence[JournalEntry]) -> None:
+        """Tell of the entries of a row, which is durable."""
         for entry in entries:
             if type(entry) is Resulted:
                 self.emit(
@@ -271,7 +272,8 @@ class Session:
         """Return an entry that stores the consumption where no result does."""
         return Booked(self.spent())
 
-    def _out_of_active_time(self) -> None:
+    def out_of_active_time(self) -> None:
+        """End its work: the time inside models and tools is used up."""
         self.cut_off(Cut("budget", self.account.tightest("active_seconds")))
 
     # ------------------------------------------------------------ owning
@@ -319,6 +321,10 @@ class Session:
             self.cut = cut
         if self.work is not None:
             self.work.cut_off(self.cut)
+
+    def give_up(self, body: str) -> None:
+        """A body does not end, so it goes on without the life that runs it."""
+        self.services.give_up(self.id, body)
 
     # ------------------------------------------------------------ the end
 

@@ -21,7 +21,7 @@ from .accounts import Book
 from .admission import SessionsHealth
 from .agent import InstalledAgent
 from .beginning import check_budget, check_task
-from .budget import Budget
+from .budget import Budget, limits_of
 from .events import SessionStarted
 from .handover.wording import encodable
 from .inspection import fold
@@ -144,7 +144,7 @@ class Sessions:
             agent,
             facts.created_at_ms,
             facts.working_directory,
-            budget.limits(),
+            limits_of(budget),
             facts.parent,
             facts.group,
             facts.tenant,

@@ -2,12 +2,13 @@
 
 from typing import Any
 
-from ..stores.records import Assessed, Decided, FellBack, Opened, RollingBack, SessionStatus, Spent
+from ..stores.records import Assessed, Decided, FellBack, Opened, RollingBack, SessionStatus
 from ..supervisor.repetition import Trail
 from .approvals.approvals import Approvals
+from .budget import NOTHING
 from .conversation import Conversation
 from .ledger import CallEntry, CallId, Effect, Ledger
-from .nothing import NO_NAMES
+from .nothing import NO_DICT, NO_LIST, NO_NAMES, own
 from .staging.staged import StagedCalls
 from .state_parts import UNFINISHED, Refused, Rolled, Wait
 from .undo.unwound import Unwound
@@ -73,18 +74,18 @@ class StateFields:
         self.trouble: dict[str, Any] | None = None
         self.counter = 0
         self.next_n = 1
-        self.spent = Spent()
+        self.spent = NOTHING
         self.status: SessionStatus = "running"
         self.outcome: dict[str, Any] | None = None
-        self.corrections: dict[str, tuple[int, int]] = {}
+        self.corrections: dict[str, tuple[int, int]] = NO_DICT
         self.rejected = NO_NAMES
-        self.closed: dict[str, CallId] = {}
-        self.conclusions: dict[str, int] = {}
+        self.closed: dict[str, CallId] = NO_DICT
+        self.conclusions: dict[str, int] = NO_DICT
         self.concluding = False
         self.refusal: Refused | None = None
         self.finish = "stop"
         self.notes = NO_NAMES
-        self.decided: dict[str, Decided] = {}
+        self.decided: dict[str, Decided] = NO_DICT
         self.trail = Trail()
         self.task_counter = 0
         self.restarts = 0
@@ -93,11 +94,11 @@ class StateFields:
         self.assessed: Assessed | None = None
         self.fallback: FellBack | None = None
         self.progress: str | None = None
-        self.waits: dict[CallId, Wait] = {}
+        self.waits: dict[CallId, Wait] = NO_DICT
         self.rolling: RollingBack | None = None
         self.rolled: Rolled | None = None
-        self.spoken: list[tuple[int, str]] = []
-        self.changed: dict[CallId, None] = {}
+        self.spoken: list[tuple[int, str]] = NO_LIST
+        self.changed: dict[CallId, None] = NO_DICT
         """Calls of the open message that changed what is outside."""
 
     @property
@@ -143,4 +144,5 @@ class StateFields:
     def concluded(self, error_class: str) -> None:
         """Something was refused for good: the model is to report that."""
         self.concluding = True
+        self.conclusions = own(self.conclusions)
         self.conclusions[error_class] = self.conclusions.get(error_class, 0) + 1

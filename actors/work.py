@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Generator
 from contextlib import contextmanager
 from functools import partial
 from types import TracebackType
-from typing import Self, TypeVar
+from typing import Self, TypeVar, TypeVarTuple
 
 import anyio
 from msgspec import Struct
@@ -17,8 +17,10 @@ from ..supervisor import Timer, Timers
 from ..supervisor.errors import Failed, ToolBug, message_of
 from ..supervisor.loops import ScopeStack, close_leaked, scopes_of_task
 from .budget import Refusal
+from .nothing import NO_DICT, own
 
 T = TypeVar("T")
+Given = TypeVarTuple("Given")
 
 GRACE_S = 1.0
 """Seconds a cancelled body has for its clean-up before the session goes on without it."""
@@ -164,6 +166,7 @@ class Work:
 
     Args:
         on_stuck: told the name of a body that did not end within ``GRACE_S`` after being cancelled.
+        scope: the class of scopes.
     """
 
     __slots__ = (
@@ -177,13 +180,17 @@ class Work:
         "cut",
     )
 
-    def __init__(self, timers: Timers, on_stuck: Callable[[str], None]) -> None:
+    def __init__(
+        self,
+        timers: Timers,
+        on_stuck: Callable[[str], None],
+        scope: type[anyio.CancelScope] = anyio.CancelScope,
+    ) -> None:
         self._timers = timers
         self._on_stuck = on_stuck
         self._bodies: list[_Body] = []
-        self._graces: dict[_Body, Timer] = {}
-        # Then the loop's own class: made from anyio's it is looked up, and initialised twice.
-        self._scope: type[anyio.CancelScope] = anyio.CancelScope
+        self._graces: dict[_Body, Timer] = NO_DICT
+        self._scope = scope
         self._standing: _Standing | None = None
         self.cut: Cut | None = None
         self.closed = False
@@ -222,9 +229,13 @@ class Work:
                 self._cancel(body)
 
     async def run(
-        self, function: Callable[[], Awaitable[T]], *, what: str, limit_s: float | None = None
+        self,
+        function: Callable[[*Given], Awaitable[T]],
+        *given: *Given,
+        what: str,
+        limit_s: float | None = None,
     ) -> T:
-        """Run a body and return its value.
+        """Run a body with what it is given, and return its value.
 
         Raises:
             CutOff: the session was cut off; the body may have taken effect if it had begun.
@@ -240,7 +251,6 @@ class Work:
         else:
             if not standing.open:
                 standing.enter(self._scope)
-                self._scope = type(standing.scope)
             standing.busy = True
             standing.what = what
             body = standing
@@ -250,7 +260,7 @@ class Work:
         self._bodies.append(body)
         try:
             try:
-                value = await function()
+                value = await function(*given)
             except BaseException as error:
                 if not body.leave(error):
                     raise
@@ -297,7 +307,6 @@ class Work:
     def _alone(self, what: str) -> _Body:
         """Open a scope of its own for a body that runs beside others, or within one."""
         body = _Body(what, self._scope())
-        self._scope = type(body.scope)
         body.scope.__enter__()
         return body
 
@@ -326,6 +335,7 @@ class Work:
         body.cancelled = True
         body.scope.cancel()
         if body not in self._graces:
+            self._graces = own(self._graces)
             self._graces[body] = self._timers.after(GRACE_S, lambda: self._stuck(body))
 
     def _stuck(self, body: _Body) -> None:
@@ -357,6 +367,6 @@ def contained(what: str, function: Callable[[], T]) -> T:
 async def pause(work: Work, delay_s: float) -> None:
     """Wait before a retry; a cut ends the wait."""
     try:
-        await work.run(partial(anyio.sleep, delay_s), what="wait before a retry")
+        await work.run(anyio.sleep, delay_s, what="wait before a retry")
     except CutOff:
         return

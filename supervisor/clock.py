@@ -34,10 +34,14 @@ class SystemClock:
 
     def __init__(self) -> None:
         self.now: Callable[[], float] = anyio.current_time
+        self._wall_ms = 0
 
     def bind(self) -> None:
         """Read the running loop's clock from now on; other loops need a clock of their own."""
         self.now = current_loop().now
 
     def wall_ms(self) -> int:
-        return time.time_ns() // 1_000_000
+        now_ms = time.time_ns() // 1_000_000
+        if now_ms != self._wall_ms:
+            self._wall_ms = now_ms
+        return self._wall_ms  # one number for all that happens in a millisecond, and is kept

@@ -35,6 +35,9 @@ _SHOWN_MAX = 160
 _NONE = [0] * PERIOD_MAX
 """Stands for the counts while no cycle runs; never changed."""
 
+_AT_START = [Step((), 0)]
+"""The steps of a trajectory that begins with its session; never changed."""
+
 
 class Loop(Struct, frozen=True):
     """A cycle that came back ``repeats`` times with the same results.
@@ -97,7 +100,7 @@ class Trail:
 
     def break_off(self, counter: int) -> None:
         """Forget the cycles: whatever follows begins at this checkpoint."""
-        self._recent = [Step((), counter)]
+        self._recent = [Step((), counter)] if counter else _AT_START
         self._new: list[Step] = []
         self._calm = PERIOD_MAX  # steps since a call failed; further back than a cycle is long
         self._marks: Marks | None = None
@@ -123,6 +126,14 @@ class Trail:
             self._new.append(step)
             if len(self._new) >= NEW_MAX:
                 self._catch_up()
+
+    def follow_calm(self, step: Step) -> None:
+        """Add a step in which calls succeeded and nothing changed: as `follow`, with fewer questions."""
+        self.idle += 1
+        self._calm += 1
+        self._new.append(step)
+        if len(self._new) >= NEW_MAX:
+            self._catch_up()
 
     # ------------------------------------------------------------ comparing
 

@@ -14,6 +14,7 @@ from msgspec import Struct
 
 from ...stores.records import Pruned
 from ..model import AssistantMessage, Message, NoteMessage, ToolMessage
+from ..nothing import NO_LIST
 from ..text import shorten
 
 
@@ -82,7 +83,7 @@ class Views:
     __slots__ = ("_replaced",)
 
     def __init__(self) -> None:
-        self._replaced: list[_Replaced] = []
+        self._replaced: list[_Replaced] = NO_LIST
 
     def copy(self) -> "Views":
         """Return the same views, to be kept while these go on."""
@@ -111,7 +112,8 @@ class Views:
             view.answers + sum(isinstance(each, AssistantMessage) for each in left_out),
         )
         counter = max(view.last_mark, self.last_counter)
-        self._replaced.append(_Replaced(view, len(after.messages), counter, left_out, pruned))
+        replaced = _Replaced(view, len(after.messages), counter, left_out, pruned)
+        self._replaced = [*self._replaced, replaced]
         return after
 
     @property

@@ -253,25 +253,34 @@ async def test_what_a_body_leaves_open_in_the_shared_scope_is_its_bug(
 # ---------------------------------------------------------------- active time
 
 
+class Spender:
+    """Notes when it hears that the time is used up."""
+
+    def __init__(self) -> None:
+        self.heard_at: list[float] = []
+
+    def out_of_active_time(self) -> None:
+        self.heard_at.append(anyio.current_time())
+
+
 async def test_active_time_runs_as_fast_as_bodies_run_side_by_side() -> None:
     """Four bodies side by side use 10 active seconds in 2.5, not in 10."""
-    spent_at: list[float] = []
+    spender = Spender()
     async with serving() as timers:
         account = Account("session a", budget_from({"active_seconds": 10}))
         began = anyio.current_time()
-        active = ActiveTime(
-            account, SystemClock(), timers, lambda: spent_at.append(anyio.current_time() - began)
-        )
+        active = ActiveTime(account, SystemClock(), timers, spender)
         for _ in range(4):
             active.enter()
         await anyio.sleep(5)
-    assert spent_at == [pytest.approx(2.5, abs=0.01)]
+    assert spender.heard_at == [pytest.approx(began + 2.5, abs=0.01)]
 
 
 async def test_active_time_stands_still_between_bodies() -> None:
     async with serving() as timers:
         account = Account("session a", budget_from({"active_seconds": 10}))
-        active = ActiveTime(account, SystemClock(), timers, lambda: pytest.fail("not spent"))
+        spender = Spender()
+        active = ActiveTime(account, SystemClock(), timers, spender)
         for _ in range(3):
             active.enter()
             await anyio.sleep(2)
@@ -279,3 +288,4 @@ async def test_active_time_stands_still_between_bodies() -> None:
             await anyio.sleep(100)
         assert account.used[1] == pytest.approx(6, abs=0.01)
         assert not isinstance(account.reserve(active_seconds=3.9), Refusal)
+        assert not spender.heard_at
