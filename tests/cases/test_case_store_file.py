@@ -16,7 +16,7 @@ import anyio
 import pytest
 from sessions import REAL_BACKENDS, agent, ended
 
-from ukemi import HandedOver, Policy, Runtime, tool
+from ukemi import Completed, HandedOver, Policy, Runtime, tool
 from ukemi.models import call
 from ukemi.stores.base import Create, Facts, StoreUnusable, Written
 from ukemi.stores.records import Opened, encode_row
@@ -159,3 +159,56 @@ async def test_a_session_whose_store_is_taken_away_is_handed_over_with_what_was_
     assert isinstance(outcome, HandedOver)
     assert outcome.dossier.unsaved is not None and "did 2" in outcome.dossier.unsaved
     assert ran == [1, 2]
+
+
+# ---------------------------------------------------------------- what else may lie under the name
+
+
+async def filled(path: Path, sessions: range) -> None:
+    of = agent(lambda _: "done " * 500, [])
+    async with Runtime(path, agents=[of]) as runtime:
+        for number in sessions:
+            await ended(runtime, (await runtime.start("agent", "go", session_id=f"s-{number}")).id)
+
+
+@pytest.mark.parametrize("bytes_left", [50, 600, 4096, 8192, 20_000])
+async def test_a_file_that_was_cut_off_is_refused_and_left_as_it_is(
+    tmp_path: Path, bytes_left: int
+) -> None:
+    path = tmp_path / "store.db"
+    await filled(path, range(8))
+    left = (await anyio.Path(path).read_bytes())[:bytes_left]
+    await anyio.Path(path).write_bytes(left)
+    with pytest.raises(StoreUnusable):
+        await filled(path, range(8, 9))
+    assert await anyio.Path(path).read_bytes() == left
+
+
+@pytest.mark.parametrize("name", ["a?b#c%20d.db", "two words .db", "-dash.db", "ünï.db"])
+async def test_a_store_may_have_any_name(tmp_path: Path, name: str) -> None:
+    await filled(tmp_path / name, range(1))
+    assert [each.name async for each in anyio.Path(tmp_path).iterdir()] == [name]
+    async with Runtime(f"sqlite:{tmp_path / name}") as runtime:
+        assert isinstance(await runtime.session("s-0").outcome(), Completed)
+
+
+async def test_a_store_opened_by_a_link_and_by_its_name_is_one(tmp_path: Path) -> None:
+    """From DataBiosphere/toil#2947: by another name SQLite looked for another log."""
+    await anyio.Path(tmp_path / "link.db").symlink_to(tmp_path / "store.db")
+    await filled(tmp_path / "link.db", range(1))
+    async with Runtime(tmp_path / "link.db") as first:
+        await filled(tmp_path / "store.db", range(1, 2))
+        assert isinstance(await first.session("s-1").outcome(), Completed)
+        await filled(tmp_path / "link.db", range(2, 3))
+    assert await seen_elsewhere(tmp_path / "store.db") == 3
+
+
+async def test_a_store_is_found_after_the_process_has_changed_its_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    of = agent(lambda _: "done", [])
+    async with Runtime("store.db", agents=[of]) as runtime:
+        monkeypatch.chdir("/")
+        handle = await runtime.start("agent", "go")
+        assert await ended(runtime, handle.id, 20.0) == Completed("done")
