@@ -29,7 +29,7 @@ _SUCCEEDED = lazy_pattern(
 )
 LINES = 4
 """Lines at the end of an output that tell how it ended."""
-_STREAM = re.compile(r"^\[(?:stdout|stderr)[^\]]*\]$")
+_STREAM = lazy_pattern(r"^\[(?:stdout|stderr)[^\]]*\]$")
 
 
 def as_they_ended(ran: Sequence[Ran], executors: Collection[str]) -> Sequence[Ran]:
