@@ -40,7 +40,7 @@ from ukemi.stores.records import Intended, Resulted
 from ukemi.stores.sqlite import SqliteStore
 from ukemi.supervisor.policy import Policy
 
-pytestmark = pytest.mark.realtime
+pytestmark = pytest.mark.slow  # no bound in real time is asserted, so they need not run alone
 CHILD = Path(__file__).parent.parent / "support/case_child.py"
 
 
