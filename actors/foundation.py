@@ -73,9 +73,9 @@ class Foundation:
         self.policy_source = given.policy
         self.policies = Policies(load_policy(given.policy))
         rules = read_rules(given.rules) if given.rules is not None else None
-        self.classifier = Classifier(rules)
+        self.clock = clock = given.clock or SystemClock()
+        self.classifier = Classifier(rules, lambda: clock.wall_ms() / 1000)
         warm()  # now: no session runs yet that would wait for it
-        self.clock = given.clock or SystemClock()
         self.ids = given.ids or RandomIds()
         self.secrets = check_secrets(given.secrets)
         self.mask = Mask(self.secrets.values())

@@ -4,7 +4,7 @@ The tables behind it take long to load, and a process that only reads a store ne
 load with the first error; a runtime loads them when it is made, so that no session waits for them.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -45,10 +45,15 @@ class Classifier:
 
     Args:
         rules: from `read_rules`; None for none.
+        now: tells the wall clock's epoch seconds, which stand for the time of arrival where none is
+            given: a wait may be stated as a date, by a server that does not say what time it has.
     """
 
-    def __init__(self, rules: "UserRules | None" = None) -> None:
+    def __init__(
+        self, rules: "UserRules | None" = None, now: Callable[[], float] | None = None
+    ) -> None:
         self.rules = rules
+        self._now = now
 
     def __call__(
         self,
@@ -61,6 +66,8 @@ class Classifier:
         """Say what kind of failure an error is; as `classify`."""
         from .classifying.classifier import failure_of
 
+        if received_at is None and self._now is not None:
+            received_at = self._now()
         return failure_of(error, stage, received_at, self.rules)
 
 

@@ -3,14 +3,17 @@
 Field cases RA-01, RA-02, RA-03, RS-01, RS-02, RS-03, EC-01, CL-01 and CL-02.
 """
 
+import math
 import random
 import ssl
+from datetime import UTC, datetime
+from email.utils import format_datetime
 from typing import Any
 
 import anyio
 import pytest
 from failing import HttpError, Response, Upstream
-from sessions import agent, case, ended, journal, opened, requests, results, run_one
+from sessions import LoopClock, agent, case, ended, journal, opened, requests, results, run_one
 
 from ukemi import (
     Agent,
@@ -79,6 +82,34 @@ async def test_RA_01_nobody_comes_before_the_time_the_server_gave(
     assert len(upstream.asked_at) == 1
     assert (first.directive, first.wait_s) == ("hand_over", 0.0)
     assert "time budget" in first.detail
+
+
+@pytest.mark.parametrize("form", ["seconds", "milliseconds", "date", "iso"])
+async def test_a_wait_given_as_a_moment_is_kept_without_the_server_saying_what_time_it_has(
+    store: MemoryStore, form: str
+) -> None:
+    """openclaw/clawhub#407: an absolute time in Retry-After, and no Date beside it."""
+    asked: list[float] = []
+    clock = LoopClock()
+
+    @tool(effect="read")
+    async def fetch() -> str:
+        asked.append(anyio.current_time())
+        if len(asked) > 1:
+            return "fine"
+        due = datetime.fromtimestamp(math.ceil(clock.wall_ms() / 1000) + 40, UTC)
+        header = {
+            "seconds": str(int(due.timestamp())),
+            "milliseconds": str(int(due.timestamp() * 1000)),
+            "date": format_datetime(due, usegmt=True),
+            "iso": due.isoformat(),
+        }
+        raise too_many(header[form])
+
+    of = agent([call("fetch"), "fine"], [fetch])
+    async with Runtime(store, agents=[of], clock=clock) as runtime:
+        assert await run_one(runtime, of, session_id="s-1") == Completed("fine")
+    assert 39.9 <= asked[1] - asked[0] <= 50.0
 
 
 @pytest.mark.parametrize("header", ["0", "Tue, 14 Nov 2023 22:13:15 GMT"], ids=["zero", "past"])
