@@ -89,11 +89,11 @@ async def test_who_is_not_done_within_the_grace_time_is_killed_after_all() -> No
     log, deaf = Log(), Deaf()
     inner = sup("inner", *workers("a"), ChildSpec(id="deaf", start=deaf, shutdown_s=None))
     tree = sup("root", sup("outer", inner))
-    async with kernel_of(tree, log, kill_grace_s=0.02) as kernel:
+    async with kernel_of(tree, log, kill_grace_s=0.5) as kernel:
         kernel.supervisor().kill_child("outer")
         await log.until(lambda: log.starts("outer") == 2)
-        assert ("outer/inner/a", "killed") in ends(log)
         deaf.event.set()
+    assert ("outer/inner/a", "killed") in ends(log)
 
 
 async def test_closing_without_time_left_takes_all_along_at_once() -> None:
@@ -105,14 +105,14 @@ async def test_closing_without_time_left_takes_all_along_at_once() -> None:
         ChildSpec(id="deaf", start=deaf, shutdown_s=None),
     )
     with pytest.raises(KernelNotClosed) as caught:
-        async with kernel_of(tree, log, close_s_max=0.02, kill_grace_s=0.02):
+        async with kernel_of(tree, log, close_s_max=0.02, kill_grace_s=0.5):
             pass
+    deaf.event.set()
     assert caught.value.names == ("root/deaf",)
     assert {each for each in ends(log) if "inner/" in each[0]} == {
         ("outer/inner/a", "killed"),
         ("outer/inner/b", "killed"),
     }
-    deaf.event.set()
 
 
 @pytest.mark.parametrize(
