@@ -140,9 +140,9 @@ class Core:
             threads=len(self.threads.running()),
         )
 
-    def replace_policy(self, policy: Policy) -> None:
+    def replace_policy(self, policy: Policy, file: str) -> None:
         """Put another policy in force; what it has places for goes on."""
-        self.base.policies.replace(policy)
+        self.base.policies.replace(policy, file)
         if self._parts is not None and not self._left:
             self._parts.sessions.pool.places.policy_changed()
             self._parts.services.upstreams.policy_changed()

@@ -17,7 +17,7 @@ from ..supervisor.collector import CollectorCare, check_care
 from ..supervisor.errors import ErrorClass
 from ..supervisor.ids import Ids, RandomIds
 from ..supervisor.policy import Policies, Policy
-from ..supervisor.policy_file import load_policy
+from ..supervisor.policy_file import load_policy, policy_file
 from .accounts import Book, BudgetActor
 from .agent import Agent
 from .alert_log import AlertLog
@@ -71,7 +71,7 @@ class Foundation:
         settings = settings_of(given.snapshots, self.file)
         self.workspaces = Workspaces(settings, self.file, given.durability)
         self.policy_source = given.policy
-        self.policies = Policies(load_policy(given.policy))
+        self.policies = Policies(load_policy(given.policy), policy_file(given.policy))
         rules = read_rules(given.rules) if given.rules is not None else None
         self.clock = clock = given.clock or SystemClock()
         self.classifier = Classifier(rules, lambda: clock.wall_ms() / 1000)

@@ -63,7 +63,8 @@ class Inspection(Struct, frozen=True, kw_only=True):
     ``compensations`` are the effects that were to be undone, and how each stands; ``undone`` says how
     much of what the session did is undone, ``frozen`` why nothing is. ``effects`` are the writes in the
     ledger, ``approvals`` the calls that people were asked about and that have no result yet.
-    ``staged_rejected`` counts the staged changes that a check has rejected.
+    ``staged_rejected`` counts the staged changes that a check has rejected. ``policy`` is the file of the
+    policy it was started under, its whole path; empty where that came from none.
     """
 
     session_id: str
@@ -81,6 +82,7 @@ class Inspection(Struct, frozen=True, kw_only=True):
     effects: tuple[LedgerFact, ...] = ()
     approvals: tuple[ApprovalFact, ...] = ()
     staged_rejected: int = 0
+    policy: str = ""
 
 
 class ToolRecord(Struct, frozen=True, kw_only=True):
@@ -162,6 +164,7 @@ def inspection(head: Head, state: SessionState, spent: Spent | None = None) -> I
         effects=tuple(ledger_facts(state)),
         approvals=tuple(approval_facts(state)),
         staged_rejected=state.staging.rejected,
+        policy=state.opened.policy if state.opened is not None else "",
     )
 
 

@@ -113,7 +113,13 @@ def _without_trees(entry: JournalEntry) -> JournalEntry:
     match entry:
         case Opened():
             return msgspec.structs.replace(
-                entry, parent=None, group=None, tenant=None, working_directory="", snapshots=False
+                entry,
+                parent=None,
+                group=None,
+                tenant=None,
+                working_directory="",
+                snapshots=False,
+                policy="",
             )
         case Intended():
             return msgspec.structs.replace(entry, root="")

@@ -18,7 +18,7 @@ from ..supervisor.collector import CollectorCare
 from ..supervisor.errors import UsageError
 from ..supervisor.ids import Ids
 from ..supervisor.policy import Policy
-from ..supervisor.policy_file import load_policy
+from ..supervisor.policy_file import load_policy, policy_file
 from .agent import Agent
 from .approvals.approvals import ApprovalRequest, listed, request_named
 from .budget import Budget
@@ -342,7 +342,7 @@ class Runtime:
         source = self._core.base.policy_source if policy is None else policy
         loaded = load_policy(source)
         self._core.base.policy_source = source
-        self._core.replace_policy(loaded)
+        self._core.replace_policy(loaded, policy_file(source))
         return loaded
 
     def tree(self) -> TreeNode:

@@ -150,6 +150,7 @@ class Sessions:
             facts.tenant,
             on_failure,
             self._services.workspaces.on and snapshots,
+            self._services.policies.file,
         )
 
     async def _create(

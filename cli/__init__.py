@@ -6,7 +6,7 @@ runtime or a decision given to the store, and reading commands claim nothing.
 
 Files, each using only those before it: terminal, undone, errors, owners, import_failure, placing ·
 output, loading, stored · answers · rollback_words, staged_words · journal, steps, stepping, tree,
-listing, effects, staged, handovers, resolve, approvals · left, event_words, progress · driven,
+listing, effects, staged, handovers, resolve, approvals · begun_under, left, event_words, progress · driven,
 following, driving, rollback, gc, export, reading · demo_project_copy, demo_service · demo_agents ·
 demo_faults, demo_errands, demo_watched · demo_failures, demo_effects, demo_stops, demo_person,
 demo_worker · demo_checks · demo, demo_record · classify, explain, policy, explain_danger,

@@ -19,6 +19,7 @@ from ..stores.base import Head, PostQuery, SessionOwned
 from ..stores.records import OnFailure, SessionStatus
 from ..supervisor.errors import UkemiError, UsageError
 from .answers import status_words
+from .begun_under import policy_for
 from .driven import Driven, GoOn, exit_status, tell_all, tell_outcome, tell_unfinished
 from .errors import NOT_DONE, CannotRead, ExitStatus, NotDone
 from .following import drive
@@ -91,7 +92,7 @@ async def run(out: Output, request: RunRequest) -> ExitStatus:
         driven = [Driven(handle=handle, agent=name)]
         finished = await drive(runtime, driven, progress, no_wait=request.no_wait)
     await _close_models(agents)
-    _tell_alerts(out, runtime)
+    _tell_alerts(out, runtime, progress)
     await _look_at(request.store, driven)
     tell_unfinished(out, driven, request.go_on, interrupted=not finished)
     tell_outcome(out, driven[0], request.store)
@@ -121,9 +122,8 @@ async def resume(out: Output, request: ResumeRequest) -> ExitStatus:
     if request.say is not None and len(request.ids) != 1:
         raise UsageError("--say needs exactly one session id: whom the message is for")
     known = [*(agent.name for agent in agents), *([GUARD] if guarded else [])]
-    runtime = Runtime(
-        request.store, agents=agents, guarded=guarded, policy=request.policy, adopt=False
-    )
+    policy = await policy_for(out, request.store, request.ids, known, request.policy)
+    runtime = Runtime(request.store, agents=agents, guarded=guarded, policy=policy, adopt=False)
     async with runtime:
         driven = await _take_up(out, runtime, request, known)
         parked = [] if request.ids else await _parked(runtime, request, known, driven)
@@ -133,7 +133,7 @@ async def resume(out: Output, request: ResumeRequest) -> ExitStatus:
         progress = Progress(out.stderr, out.aside, several=several, live=out.live, at=at)
         finished = await drive(runtime, driven, progress, no_wait=request.no_wait)
     await _close_models(agents)
-    _tell_alerts(out, runtime)
+    _tell_alerts(out, runtime, progress)
     await _look_at(request.store, driven)
     tell_unfinished(out, driven, request.go_on, interrupted=not finished)
     nothing = "" if parked else "there is nothing to resume"
@@ -296,6 +296,8 @@ async def _close_models(agents: Sequence[Agent]) -> None:
             await close()
 
 
-def _tell_alerts(out: Output, runtime: Runtime) -> None:
+def _tell_alerts(out: Output, runtime: Runtime, progress: Progress) -> None:
+    """Tell the alerts that no session's progress had."""
     for alert in runtime.alerts:
-        out.note(f"alert: {alert}", "red")
+        if alert not in progress.alerts:
+            out.note(f"alert: {alert}", "red")

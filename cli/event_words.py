@@ -39,6 +39,7 @@ from ..actors.events import (
     TrajectoryFellBack,
     TrajectoryRestarted,
 )
+from ..actors.handover.dossier import headline
 from ..actors.people_events import (
     ApprovalDecided,
     ApprovalExpired,
@@ -192,7 +193,7 @@ def _end_words(
             claims = "; ".join(event.outcome.unverified)
             return f"completed; unverified: {claims}" if claims else "completed", "green"
         case SessionHandedOver():
-            detail = detail_words(event.outcome.reason, event.outcome.detail)
+            detail = detail_words(event.outcome.reason, headline(event.outcome))
             said = f"handed over to a person ({event.outcome.reason})"
             return f"{said}: {detail}" if detail else said, "yellow"
         case SessionStopped():

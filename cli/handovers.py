@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct, structs
 
-from ..actors.handover.dossier import doubts, questions
+from ..actors.handover.dossier import doubts, headline, questions
 from ..actors.handover.markdown import markdown_of, questions_markdown
 from ..actors.handover.options import options_for
 from ..actors.inspection import entries_of, fold
@@ -182,7 +182,7 @@ def _row(found: Handover, now_ms: int) -> list[Cell]:
     elif found.outcome is None:
         what = Cell(one_line("; ".join(found.questions)))
     else:
-        detail = detail_words(found.outcome.reason, found.outcome.detail)
+        detail = detail_words(found.outcome.reason, headline(found.outcome))
         what = Cell(one_line(f"{found.outcome.dossier.failed_step}: {detail}"))
     options = "decided" if found.decided else " ".join(found.names) or "-"
     return [

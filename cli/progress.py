@@ -13,6 +13,7 @@ from msgspec import Struct
 from ..actors.approvals.approvals import ApprovalRequest
 from ..actors.end_events import ENDS
 from ..actors.events import (
+    AlertRaised,
     CallStarted,
     CheckpointStored,
     Event,
@@ -111,6 +112,8 @@ class Progress:
         self._at = at
         self._now = now
         self._asked: set[str] = set()
+        self.alerts: set[str] = set()
+        """Texts of the alerts that were told here."""
         self._sessions: dict[str, Live] = {}
         self._drawn = False
         self._turn = 0
@@ -120,6 +123,8 @@ class Progress:
         self._take(event)
         if isinstance(event, ApprovalRequested):
             self._asked.add(event.request)
+        if isinstance(event, AlertRaised):
+            self.alerts.add(event.text)
         said = event_words(event, self._at)
         if said is not None and not (self._live and isinstance(event, CallStarted)):
             named = self._several or isinstance(event, SessionStarted | SessionResumed)

@@ -67,10 +67,11 @@ def _add_resume(commands: Any, add: Add) -> None:
         commands,
         "resume",
         "go on with unfinished sessions that nobody drives",
-        "With --say, a session that has ended or was handed over goes on with a message.",
+        "With --say, a session that has ended or was handed over goes on with a message."
+        " Without --policy, the policy is the one that the sessions began under.",
     )
     command.add_argument("module", metavar="MODULE", help="where the sessions' agents are defined")
-    command.add_argument("ids", metavar="ID", nargs="*", help="only these sessions")
+    command.add_argument("ids", metavar="ID", nargs="*", default=[], help="only these sessions")
     command.add_argument("--say", metavar="TEXT", help="a message to one session")
     _add_policy_and_model(command)
     _add_no_wait(command)

@@ -160,14 +160,16 @@ TENANT_SECTIONS = ("tenancy",)
 class Policies:
     """The policy in force, looked up by agent and tool; each answer is worked out once."""
 
-    def __init__(self, policy: Policy) -> None:
+    def __init__(self, policy: Policy, file: str = "") -> None:
         self._known: dict[tuple[str, str], Policy] = {}
         self._upstreams: dict[str, UpstreamPolicy] = {}
         self.current = policy
+        self.file = file
+        """The file it was read from, its whole path; empty where it came from none."""
 
-    def replace(self, policy: Policy) -> None:
+    def replace(self, policy: Policy, file: str = "") -> None:
         """Put another policy in force."""
-        self.current = policy
+        self.current, self.file = policy, file
         self._known.clear()
         self._upstreams.clear()
 

@@ -1,6 +1,7 @@
 """A policy as a document: read from TOML, with errors that name file, key and value; and printed."""
 
 import json
+import os
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from difflib import get_close_matches
@@ -42,6 +43,11 @@ def load_policy(policy: "Policy | str | Path | None") -> Policy:
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"policy {str(policy)!r} cannot be read: {error}") from error
     return parse_policy(text, str(policy))
+
+
+def policy_file(policy: "Policy | str | Path | None") -> str:
+    """Return the whole path of the file that a policy is given by; empty where it is given by none."""
+    return "" if policy is None or isinstance(policy, Policy) else os.path.abspath(policy)
 
 
 def parse_policy(text: str, source: str = "policy") -> Policy:

@@ -144,6 +144,17 @@ class Notice(Struct, frozen=True):
     every_s: float = 0.0
 
 
+def headline(outcome: HandedOver) -> str:
+    """Return what a person reads first: the detail, or what speaks against it where something does.
+
+    The detail of a session that reports itself blocked is in the model's own words.
+    """
+    findings = outcome.dossier.findings
+    if not findings or findings[0] in outcome.detail:
+        return outcome.detail
+    return f"{findings[0]}; the whole answer: {outcome.detail}"
+
+
 def notice_of(session_id: str, agent: str, outcome: Outcome, left_open: int) -> Notice | None:
     """Return what people are told of how a session has ended; None: nobody is needed, or is told.
 
@@ -153,7 +164,7 @@ def notice_of(session_id: str, agent: str, outcome: Outcome, left_open: int) -> 
     if isinstance(outcome, HandedOver):
         if outcome.reason in TELLS_ITSELF:
             return None
-        detail = f": {outcome.detail[:200]}" if outcome.detail else ""
+        detail = f": {headline(outcome)[:200]}" if outcome.detail else ""
         reason = outcome.reason.replace("_", " ")
         text = f"session {session_id} of agent {agent} was handed over ({reason}){detail}"
         # An outage hits many at once, and all in the same way.

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from ...supervisor.patterns import lazy_pattern
 from ..outcome import Dossier, HandedOver, Option
 from ..text import clean, visible
+from .dossier import headline
 
 _SPECIAL = lazy_pattern(r"([\\`*_{}\[\]<>|#])")
 _FENCE = lazy_pattern(r"`{3,}")
@@ -28,10 +29,8 @@ def markdown_of(
         task: what the session was asked to do, or the beginning of it.
     """
     lines = [f"# {_line(session_id)}: {outcome.reason.replace('_', ' ')}", ""]
-    lines += [
-        f"A session of agent {_line(agent)} needs a person: {_line(outcome.detail) or 'see below'}.",
-        "",
-    ]
+    needs = _line(headline(outcome)).rstrip(".") or "see below"
+    lines += [f"A session of agent {_line(agent)} needs a person: {needs}.", ""]
     if task:
         lines += [f"Its task: {_line(task)}", ""]
     chosen = outcome.dossier.options if options is None else options

@@ -70,4 +70,5 @@ def _told_to_try(state: SessionState, said: Resolve) -> str:
 
 def _failed_step(state: SessionState) -> str:
     dossier: Mapping[str, Any] = (state.outcome or {}).get("dossier", {})
-    return str(dossier.get("failed_step") or "the step that failed")
+    step = str(dossier.get("failed_step") or "the step that failed")
+    return f"asking {rest}" if (rest := step.removeprefix("ask ")) != step else step

@@ -28,6 +28,7 @@ class Opened(Entry, frozen=True, tag="open"):
 
     ``on_failure`` says what becomes of its effects where it ends other than completed.
     ``snapshots``: its working directory is kept before and after what may write there.
+    ``policy``: the file of the policy in force, its whole path; empty where it came from none.
     """
 
     agent: str
@@ -39,6 +40,7 @@ class Opened(Entry, frozen=True, tag="open"):
     tenant: str | None = None
     on_failure: OnFailure = "undo"
     snapshots: bool = False
+    policy: str = ""
 
 
 class Said(Entry, frozen=True, tag="user"):

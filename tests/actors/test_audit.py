@@ -20,6 +20,8 @@ from ukemi.actors.audit.claims_values import values_of
 from ukemi.actors.audit.record import NoFiles, Ran, Record, ToolFacts
 from ukemi.actors.audit.sources import look_at, ran_of_journal, said_in_journal
 from ukemi.actors.events import AlertRaised, AuditMismatch, ModelAnswered
+from ukemi.actors.handover.dossier import headline, notice_of
+from ukemi.actors.handover.markdown import markdown_of
 from ukemi.actors.model import NoteMessage
 from ukemi.actors.tooling.tools import AnyTool
 from ukemi.models import Hang, Reply, call
@@ -619,6 +621,13 @@ async def test_what_a_conclusion_says_is_compared_too(said: str, count: int) -> 
     assert isinstance(outcome, HandedOver)
     assert (outcome.reason, outcome.detail) == ("blocked", said)
     assert len(outcome.dossier.findings) == count
+    # A person reads first what speaks against the words, not the words.
+    first = outcome.dossier.findings[0] if count else said
+    assert headline(outcome).startswith(first)
+    assert first.split('"')[0] in markdown_of("s-1", "agent", outcome)
+    notice = notice_of("s-1", "agent", outcome, 0)
+    assert notice is not None
+    assert first[:100] in notice.text
     assert [each.corrected for each in entries if isinstance(each, Audited)] == [False] * count
 
 

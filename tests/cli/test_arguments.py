@@ -174,3 +174,49 @@ def test_python_m_is_the_same_command() -> None:
     )
     assert (ended.returncode, ended.stderr) == (0, "")
     assert ended.stdout.startswith("ukemi ")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["resume", "m", "s-1", "s-2", "--no-wait", "--store", "x.db"],
+        ["resume", "--no-wait", "m", "s-1", "s-2", "--store", "x.db"],
+        ["resume", "m", "--no-wait", "s-1", "--store", "x.db", "s-2"],
+        ["resume", "--store", "x.db", "--no-wait", "m", "--", "s-1", "s-2"],
+    ],
+    ids=" ".join,
+)
+def test_names_and_options_of_a_command_stand_in_any_order(words: list[str]) -> None:
+    parsed = make_parser("1", "d.db").parse_args(words)
+    assert (parsed.module, parsed.ids, parsed.no_wait, parsed.store) == (
+        "m",
+        ["s-1", "s-2"],
+        True,
+        "x.db",
+    )
+
+
+UNKNOWN = [
+    (
+        ["sessions", "--stor", "x.db"],
+        "--stor x.db; did you mean --store?",
+        "usage: ukemi sessions ",
+    ),
+    (["deny", "r", "--arguments", "{}"], "--arguments {}", "usage: ukemi deny "),
+    (
+        ["policy", "show", "--tol", "x"],
+        "--tol x; did you mean --tool?",
+        "usage: ukemi policy show ",
+    ),
+    (["show", "s", "s"], "unrecognized arguments: s\n", "usage: ukemi show "),
+]
+
+
+@pytest.mark.parametrize(("words", "said", "usage"), UNKNOWN, ids=[u for _, _, u in UNKNOWN])
+def test_what_a_command_does_not_know_is_told_with_its_own_usage(
+    ukemi: Ukemi, words: list[str], said: str, usage: str
+) -> None:
+    ran = ukemi(*words)
+    assert (ran.status, ran.out) == (2, "")
+    assert said in ran.err
+    assert f"\n{usage}" in ran.err

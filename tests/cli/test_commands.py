@@ -60,6 +60,7 @@ def test_run_that_hands_over_is_status_1_with_the_dossier_aside(ukemi: Ukemi) ->
     ran = ukemi("run", "cli_agents:visitor", "Go in")
     assert (ran.status, ran.out) == (1, "")
     assert "handed over (permission)" in ran.err
+    assert ran.err.count("alert: ") == 1
     assert "the key is missing" in ran.err
     assert ukemi("run", "cli_agents:visitor", "Go in", "--json").data["outcome"]["reason"] == (
         "permission"
