@@ -164,7 +164,8 @@ class _Builder:
             case Undone():
                 call.undone = undone_words(entry)
             case Late():
-                call.late = f"{entry.state}: {entry.content}"
+                said = f": {entry.content}" if entry.content else ""
+                call.late, call.settled = f"{entry.state}{said}", entry.state
             case Resulted():
                 _result(call, entry)
 

@@ -48,6 +48,7 @@ class CallStep(Struct, kw_only=True):
     still_running: bool = False
     key: str | None = None
     late: str | None = None
+    settled: CallState | None = None
     undone: str | None = None
     approval: str | None = None
     staged: str | None = None

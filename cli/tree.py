@@ -166,7 +166,7 @@ def _retry(retry: Retry) -> Line:
 
 
 def _call(call: CallStep, terminal: Terminal) -> Line:
-    drawn, plain, colour = STATE_MARKS[call.state]
+    drawn, plain, colour = STATE_MARKS[call.settled or call.state]
     below = [_retry(each) for each in call.retries]
     if call.sub_session is not None:
         below.append(_sub_session(call.sub_session, terminal))
@@ -193,7 +193,7 @@ def _call(call: CallStep, terminal: Terminal) -> Line:
 
 def _facts(call: CallStep) -> str:
     facts = [
-        call.state.replace("_", " "),
+        _words(call.state) + (f", then {_words(call.settled)}" if call.settled else ""),
         call.error_class if call.state == "failed" and call.error_class else "",
         f"{call.attempts} attempts" if call.attempts > 1 else "",
         duration(call.elapsed_s) if call.checkpoint is not None and call.elapsed_s else "",
@@ -202,6 +202,10 @@ def _facts(call: CallStep) -> str:
         f"#{call.checkpoint}" if call.checkpoint is not None else "",
     ]
     return "  ".join(fact for fact in facts if fact)
+
+
+def _words(state: str) -> str:
+    return state.replace("_", " ")
 
 
 # ---------------------------------------------------------------- drawing

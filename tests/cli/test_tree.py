@@ -137,7 +137,7 @@ in /srv/shop
 ├─ note   budget steps of session s-1: 16 of 20 used.
 ├─ model  calls place_order, mail
 │  ├─ retry 1 after rate_limited, waited 2.0 s: slow down
-│  ├─ ? place_order {"sku":"A-17"}  in doubt  #1
+│  ├─ ✓ place_order {"sku":"A-17"}  in doubt, then succeeded  #1
 │  │  ├─ → interrupted, effect unknown
 │  │  └─ late: succeeded: K-0002
 │  └─ ⊘ mail {}  refused  #2
