@@ -70,13 +70,14 @@ class Unanswered:
         return "asked"
 
 
-_FENCE = lazy_pattern(r"^```[a-z]*\s*\n(.*?)\n?```$", re.DOTALL)
+_FENCE = lazy_pattern(r"^```[a-z]*[ \t]*\n(.*)```$", re.DOTALL)
+_TAG = "<tool_call>"
+_TAGS_MAX = 16
 _MARKUP = lazy_pattern(
-    r"<tool_call>\s*(\{.*?\})\s*(?:</tool_call>|$)|"
-    r"^\s*<(?:\w+:)?(?:invoke|function|tool_invocation)(?:\s+name\s*=\s*[\"']|=)([\w-]+)",
-    re.DOTALL | re.MULTILINE,
+    r"^[ \t]*<(?:\w+:)?(?:invoke|function|tool_invocation)(?:\s+name\s*=\s*[\"']|=)([\w-]+)",
+    re.MULTILINE,
 )
-"""How models write calls that their server did not recognise."""
+"""How models write calls that their server did not recognise; beside `_TAG`, behind which is JSON."""
 _CODE = lazy_pattern(r"```.*?(?:```|$)|`[^`\n]*`", re.DOTALL)
 
 
@@ -89,21 +90,29 @@ def written_call(text: str, tools: Container[str]) -> bool:
         return False
     bare = text.strip()
     fenced = _FENCE.match(bare)
-    if _is_call(fenced[1] if fenced else bare, tools):
+    if _is_call(fenced[1].strip() if fenced else bare, tools):
         return True
-    for hit in _MARKUP.finditer(_CODE.sub("", bare)):
-        if (hit[2] and hit[2] in tools) or (hit[1] and _is_call(hit[1], tools)):
-            return True
-    return False
+    prose = _CODE.sub("", bare)
+    tagged = prose.split(_TAG, _TAGS_MAX)[1:]
+    if any(_is_call(part.strip(), tools, whole=False) for part in tagged):
+        return True
+    return any(hit[1] in tools for hit in _MARKUP.finditer(prose))
 
 
-def _is_call(text: str, tools: Container[str]) -> bool:
-    """Tell whether this is the JSON of a call, or of several: a name, and arguments."""
+def _is_call(text: str, tools: Container[str], *, whole: bool = True) -> bool:
+    """Tell whether this is the JSON of a call, or of several: a name, and arguments.
+
+    Args:
+        whole: nothing may stand behind it.
+    """
     if not text.startswith(("{", "[")):
         return False
+    held: Any
     try:
-        held: Any = json.loads(text)
+        held, end = json.JSONDecoder().raw_decode(text)
     except (ValueError, RecursionError):
+        return False
+    if whole and end < len(text):
         return False
     if isinstance(held, list):
         held = next(iter(cast("list[object]", held)), None)

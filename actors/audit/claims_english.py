@@ -56,7 +56,7 @@ _BASE_CLAIM = lazy_pattern(
 )
 _ABLE = lazy_pattern(r"\b(?:was|were) able to\b")
 _NOMINAL = lazy_pattern(
-    r"\b([a-z-]+) (?:(?:to|of|for) [\w .#:/@'-]{1,40} )?(?:(?:is|was|has been|are|were) (?:now |all )?)?"
+    r"\b([a-z-]{1,40}) (?:(?:to|of|for) [\w .#:/@'-]{1,40} )?(?:(?:is|was|has been|are|were) (?:now |all )?)?"
     r"(?:successful|successfully|complete|completed|done|finished|went (?:through|well|fine|smoothly)|succeeded|confirmed|live)\b",
     re.IGNORECASE,
 )

@@ -49,6 +49,8 @@ _FRAGMENT_EN = lazy_pattern(
     r"\s*(?:[,;]|\s[-–—]\s|—)\s+(?:(?:and|but|then|so|also)\s+)*|\s+(?:and|but|then|so|while|although|though|however|"
     r"yet|whereas|because|since|as)\s+(?:also\s+|then\s+)*|:\s+|\s*[()]\s*"
 )
+# Many blanks are one: patterns that begin with blanks try each of them, and look on to the last.
+_BLANKS = lazy_pattern(r"[^\S\n]{2,}")
 _CONJUNCTION = lazy_pattern(r"^(?:(?:and|but|then|so|also|or)\s+)+")
 _FRAGMENT_ZH = lazy_pattern(
     r"[，：；]|:(?!\d)|、|但是|但|不过|然而|而且|并且|并|而|然后|随后|接着|（|）|因为|由于|因此|所以"
@@ -87,7 +89,7 @@ def shown(statement: str) -> str:
     if len(statement) > STATEMENT_MAX:
         half = STATEMENT_MAX // 2
         statement = f"{statement[:half]}\n{statement[-half:]}"
-    return _FENCED.sub("\n", statement)
+    return _FENCED.sub("\n", _BLANKS.sub(" ", statement))
 
 
 def sentences(statement: str, *, quotes: bool = False) -> tuple[Sentence, ...]:

@@ -157,7 +157,7 @@ def counted_otherwise(claim: Claim, ledger: Ledger, done: Sequence[Ran]) -> str 
 
 
 _ROWS = lazy_pattern(
-    r"^\W*(?:DELETE|UPDATE|MERGE|COPY|INSERT 0) (\d{1,12})\W*$|\b(\d{1,12}) rows? (?:were )?(?:affected|deleted|updated|inserted|changed|copied)\b|"
+    r"^\W{0,40}(?:DELETE|UPDATE|MERGE|COPY|INSERT 0) (\d{1,12})\W{0,40}$|\b(\d{1,12}) rows? (?:were )?(?:affected|deleted|updated|inserted|changed|copied)\b|"
     r'"(?:rows_?affected|affected_?rows|changes|row_?count|(?:deleted|modified|updated|inserted)_?count)": ?(\d{1,12})',
     re.IGNORECASE | re.MULTILINE,
 )

@@ -252,7 +252,13 @@ HOSTILE = [
     "build " * 3300,
     "(" * 16_000,
     "x_y, " * 4000,
+    " " * 20_000,
+    "\t\n" * 10_000,
+    "a-" * 10_000,
 ]
+
+BOUND_S = 2.0
+"""Of processor time: several times what each of them takes."""
 
 
 @pytest.mark.realtime
@@ -262,8 +268,20 @@ def test_no_answer_takes_long_whatever_it_repeats(text: str) -> None:
     shell = ToolFacts(name="shell", danger="shell")
     calls = [ran("shell", "no", "failed"), ran("send_email", '{"sent":1}', to="a1")]
     record = Record(ran=calls, tools=[shell, mail], said=["Send A1"])
-    for answer in (text, f"I sent {text}."):
-        assert min(_seconds(answer, record) for _ in range(3)) < 2.0
+    for answer in (text, f"I sent {text}.", f"I sent{text}the mail."):
+        assert any(_seconds(answer, record) < BOUND_S for _ in range(3))
+
+
+@pytest.mark.realtime
+@pytest.mark.parametrize("result", HOSTILE, ids=lambda text: text[:8])
+def test_no_result_takes_long_whatever_it_repeats(result: str) -> None:
+    delete = ToolFacts(name="delete_rows", description="Delete rows.")
+    mail = ToolFacts(name="send_email", description="Send an email.")
+    shell = ToolFacts(name="shell", danger="shell")
+    calls = [ran("delete_rows", result), ran("shell", result, "failed"), ran("send_email", result)]
+    record = Record(ran=calls, tools=[delete, shell, mail], said=[result])
+    answer = "I deleted all 12 rows, and all tests pass. I sent the mail to Ann at 9 pm."
+    assert any(_seconds(answer, record) < BOUND_S for _ in range(3))
 
 
 def _seconds(text: str, record: Record) -> float:

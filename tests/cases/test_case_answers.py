@@ -10,6 +10,7 @@ from sessions import agent, ended, requests, run_one
 from ukemi import Agent, BusinessRejected, Completed, HandedOver, Runtime, tool
 from ukemi.actors.model import ModelReply
 from ukemi.actors.tooling.tools import AnyTool
+from ukemi.actors.unanswered import written_call
 from ukemi.models import call
 from ukemi.models.scripted import Reply
 from ukemi.stores.memory import MemoryStore
@@ -88,7 +89,25 @@ WRITTEN = [
     'I will look.\n<invoke name="look">\n</invoke>',
     "<function=look>\n</function>",
     '<tool_invocation name="look" />',
+    'Now:\n<tool_call>{"name": "look", "arguments": {"html": "</b>"}}\nThat is all.',
 ]
+
+
+LONG = 200_000
+HUGE = {
+    "tags": "<tool_call>{" * LONG,
+    "lines": "{" + "\n" * LONG + "x",
+    "fenced lines": "```json\n" + "\n" * LONG + "{",
+    "blanks": "\n" + " " * LONG + "<",
+    "ticks": "<" + "`" * LONG,
+    "brackets": "[" * LONG,
+}
+
+
+@pytest.mark.parametrize("text", HUGE.values(), ids=HUGE)
+def test_a_text_of_any_length_is_looked_at_once(text: str) -> None:
+    """With its square, each of these would take minutes."""
+    assert not written_call(text, {"look"})
 
 
 @pytest.mark.parametrize("text", WRITTEN)
