@@ -15,9 +15,10 @@ from pathlib import Path
 
 import anyio
 
-from ukemi import Agent, Completed, Policy, RateLimited, Runtime, SessionHandle, tool
+from ukemi import Agent, Completed, Outcome, Policy, RateLimited, Runtime, SessionHandle, tool
 from ukemi.actors import SessionParked
 from ukemi.models import ScriptedModel, call
+from ukemi.stores.base import SessionOwned
 from ukemi.supervisor.policy_sessions import WaitPolicy
 
 SESSION = "s-1"
@@ -43,14 +44,26 @@ def make_agent(calls: Path, wait_s: float) -> Agent:
     return Agent("agent", model=ScriptedModel([call("order"), "done"]), tools=[order])
 
 
+async def outcome_of(handle: SessionHandle) -> Outcome:
+    """Wait for the end, also where another process drives the session by now."""
+    while True:
+        try:
+            return await handle.outcome()
+        except SessionOwned:
+            await anyio.sleep(0.05)  # nobody tells a process what another one does
+
+
 async def follow(handle: SessionHandle, *, leave: bool) -> None:
     """Tell when the session is parked, and how it ends."""
-    async for event in handle.events():
-        if isinstance(event, SessionParked):
-            tell(event="parked", due_at_ms=event.due_at_ms)
-            if leave:
-                return
-    outcome = await handle.outcome()
+    try:
+        async for event in handle.events():
+            if isinstance(event, SessionParked):
+                tell(event="parked", due_at_ms=event.due_at_ms)
+                if leave:
+                    return
+    except SessionOwned:
+        pass  # this process came so late that the other one had woken it
+    outcome = await outcome_of(handle)
     tell(event="ended", answer=outcome.answer if isinstance(outcome, Completed) else repr(outcome))
 
 
