@@ -11,7 +11,7 @@ from ...supervisor.patterns import lazy_pattern
 from .record import Ran
 
 _HIDES = lazy_pattern(
-    r"\|\|\s*(?:true|:|echo|printf|exit 0)|\|&?\s*[a-z]|;\s*\S|\n\s*\S|[^&>]&\s*$"
+    r"\|\|\s*(?:true|:|echo|printf|exit 0)|\|&?\s*[a-z]|;\s*\S|\n[^\S\n]*\S|[^&>]&\s*$"
 )
 """What makes the status of a command line another one's than that of the command in it."""
 _READS = lazy_pattern(

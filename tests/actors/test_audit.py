@@ -255,6 +255,7 @@ HOSTILE = [
     " " * 20_000,
     "\t\n" * 10_000,
     "a-" * 10_000,
+    "\n" * 20_000,
 ]
 
 BOUND_S = 2.0
@@ -279,6 +280,7 @@ def test_no_result_takes_long_whatever_it_repeats(result: str) -> None:
     mail = ToolFacts(name="send_email", description="Send an email.")
     shell = ToolFacts(name="shell", danger="shell")
     calls = [ran("delete_rows", result), ran("shell", result, "failed"), ran("send_email", result)]
+    calls.append(ran("shell", "no", command=result))
     record = Record(ran=calls, tools=[delete, shell, mail], said=[result])
     answer = "I deleted all 12 rows, and all tests pass. I sent the mail to Ann at 9 pm."
     assert any(_seconds(answer, record) < BOUND_S for _ in range(3))
