@@ -10,14 +10,13 @@ import anyio
 
 from ..actors.inspection import entries_of
 from ..stores.base import HeadQuery, PostQuery, Store, StoreError
-from ..stores.records import Opened
+from ..stores.records import Opened, SessionStatus
 from .errors import NotDone
 from .output import Output
 from .owners import standing_of
-from .stored import reading
+from .stored import PAGE, all_heads, reading
 from .terminal import one_line
 
-PAGE = 1000
 _NAMED = 5
 """Policies that are named one by one."""
 
@@ -83,13 +82,11 @@ async def _unfinished(store: Store, agents: Sequence[str]) -> list[str]:
     known = frozenset(agents)
     posts = await store.posts(PostQuery(agents=known, limit=PAGE))
     found = dict.fromkeys(each.post.session_id for each in posts)
-    after: str | None = None
-    while True:
-        query = HeadQuery(status=frozenset({"running"}), after=after, limit=PAGE)
-        page = await store.heads(query)
-        for head in page:
-            if head.facts.agent in known and standing_of(head).unfinished:
-                found[head.session_id] = None
-        if len(page) < PAGE:
-            return list(found)
-        after = page[-1].session_id
+    running: frozenset[SessionStatus] = frozenset({"running"})
+    heads = await all_heads(
+        lambda after: store.heads(HeadQuery(status=running, after=after, limit=PAGE))
+    )
+    for head in heads:
+        if head.facts.agent in known and standing_of(head).unfinished:
+            found[head.session_id] = None
+    return list(found)

@@ -28,9 +28,7 @@ from .loading import load_agent, load_resumable
 from .output import Output
 from .owners import owned_words
 from .progress import Progress
-from .stored import at_store, default_store, existing_store, reading
-
-PAGE = 1000
+from .stored import PAGE, all_heads, at_store, default_store, existing_store, reading
 
 
 class RunRequest(Struct, frozen=True, kw_only=True):
@@ -266,13 +264,7 @@ async def _parked(
 
 
 async def _heads(runtime: Runtime, status: SessionStatus) -> list[Head]:
-    heads: list[Head] = []
-    page: list[Head] | None = None
-    while page is None or len(page) == PAGE:
-        after = heads[-1].session_id if heads else None
-        page = await runtime.sessions(status=status, after=after, limit=PAGE)
-        heads += page
-    return heads
+    return await all_heads(lambda after: runtime.sessions(status=status, after=after, limit=PAGE))
 
 
 # ---------------------------------------------------------------- after their ends

@@ -2,7 +2,7 @@
 
 import os
 import shlex
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 
 import anyio
@@ -21,6 +21,8 @@ DEPTH_MAX = 8
 """Levels of sub-sessions that are read."""
 
 CHILDREN_MAX = 1000
+PAGE = 1000
+"""Sessions that are listed at a time where all are wanted."""
 
 
 class Numbered(Struct, frozen=True):
@@ -44,6 +46,16 @@ class StoredView(Struct, frozen=True):
 def default_store(environ: Mapping[str, str] | None = None) -> str:
     """Return the store where ``--store`` does not say: UKEMI_STORE, or ``ukemi.db`` here."""
     return (os.environ if environ is None else environ).get("UKEMI_STORE") or "ukemi.db"
+
+
+async def all_heads(page_behind: Callable[[str | None], Awaitable[Sequence[Head]]]) -> list[Head]:
+    """Return the heads of all pages of `PAGE`; each is asked for by the last id before it."""
+    heads: list[Head] = []
+    page: Sequence[Head] | None = None
+    while page is None or len(page) == PAGE:
+        page = await page_behind(heads[-1].session_id if heads else None)
+        heads += page
+    return heads
 
 
 @asynccontextmanager

@@ -10,12 +10,12 @@ from typing import Any
 import anyio
 import cli_agents
 import pytest
+from left_behind import leave_behind
 from sessions import journal, opened
 
 from ukemi import Policy, Runtime
-from ukemi.stores.base import Create, Facts, Leave, Renew
 from ukemi.stores.memory import MemoryStore
-from ukemi.stores.records import JournalEntry, Opened, Said, encode_row
+from ukemi.stores.records import JournalEntry, Opened
 from ukemi.stores.sqlite import SqliteStore
 
 Ukemi = Callable[..., Any]
@@ -23,26 +23,9 @@ Ukemi = Callable[..., Any]
 ASKS = '[[danger.rules]]\nthen = "ask"\ntool = "put"\n'
 
 
-def leave_behind(policies: dict[str, str]) -> None:
-    """Put running sessions of the clerk into ukemi.db: id and the policy each began under."""
-
-    async def write() -> None:
-        store = SqliteStore("ukemi.db")
-        await store.open()
-        creations = [
-            Create(
-                session_id=each,
-                owner="gone",
-                facts=Facts(agent="clerk", title="go on"),
-                body=encode_row([Opened("clerk", 1, policy=policy), Said(1, "go on")]),
-            )
-            for each, policy in policies.items()
-        ]
-        renew = Renew(owner="gone", lease_until_ms=10**15)
-        await store.commit([renew, *creations, Leave(owner="gone")])
-        await store.close()
-
-    anyio.run(write)
+def of_the_clerk(policies: dict[str, str]) -> None:
+    """Leave sessions behind: id and the policy each began under."""
+    leave_behind(dict.fromkeys(policies, "clerk"), policies=policies)
 
 
 @pytest.fixture
@@ -54,7 +37,7 @@ def asking(ukemi: Ukemi) -> str:
 
 @pytest.mark.parametrize("ids", [("s-1",), ()], ids=["by id", "all"])
 def test_what_it_asks_about_is_asked_about(ukemi: Ukemi, asking: str, ids: tuple[str, ...]) -> None:
-    leave_behind({"s-1": asking})
+    of_the_clerk({"s-1": asking})
     ran = ukemi("resume", "cli_agents", *ids, "--no-wait")
     assert ran.status == 1
     assert f"policy: {asking}, as when it began; --policy FILE for another" in ran.err
@@ -63,7 +46,7 @@ def test_what_it_asks_about_is_asked_about(ukemi: Ukemi, asking: str, ids: tuple
 
 
 def test_a_policy_that_is_named_holds(ukemi: Ukemi, asking: str) -> None:
-    leave_behind({"s-1": asking})
+    of_the_clerk({"s-1": asking})
     Path("other.toml").write_text("")
     ran = ukemi("resume", "cli_agents", "s-1", "--policy", "other.toml")
     assert (ran.status, ran.out) == (0, "put 3\n")
@@ -71,14 +54,14 @@ def test_a_policy_that_is_named_holds(ukemi: Ukemi, asking: str) -> None:
 
 
 def test_one_that_began_under_the_defaults_needs_none(ukemi: Ukemi) -> None:
-    leave_behind({"s-1": ""})
+    of_the_clerk({"s-1": ""})
     ran = ukemi("resume", "cli_agents")
     assert (ran.status, ran.out) == (0, "put 3\n")
     assert "policy" not in ran.err
 
 
 def test_a_file_that_is_gone_is_named_and_nothing_claimed(ukemi: Ukemi, asking: str) -> None:
-    leave_behind({"s-1": asking})
+    of_the_clerk({"s-1": asking})
     Path(asking).unlink()
     ran = ukemi("resume", "cli_agents", "s-1")
     assert (ran.status, ran.out) == (1, "")
@@ -91,7 +74,7 @@ def test_a_file_that_is_gone_is_named_and_nothing_claimed(ukemi: Ukemi, asking: 
 
 
 def test_different_ones_are_told_apart_and_nothing_claimed(ukemi: Ukemi, asking: str) -> None:
-    leave_behind({"s-1": asking, "s-2": "", "s-3": asking})
+    of_the_clerk({"s-1": asking, "s-2": "", "s-3": asking})
     ran = ukemi("resume", "cli_agents")
     assert (ran.status, ran.out) == (1, "")
     assert "s-2 under the defaults; " in ran.err

@@ -8,42 +8,17 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import anyio
 import cli_agents
 import pytest
+from left_behind import leave_behind
 from module_in_doubt import POST_OFFICE
 
-from ukemi.stores.base import Create, Facts, Leave, Renew
 from ukemi.stores.liveness import owner_id
-from ukemi.stores.records import Opened, Said, encode_row
-from ukemi.stores.sqlite import SqliteStore
 
 Ukemi = Callable[..., Any]
 
 FAR_MS = 10**15
 BOUND_S = 20.0
-
-
-def leave_behind(sessions: dict[str, str], *, owner: str = "gone", alive: bool = False) -> None:
-    """Put running sessions into ukemi.db: id and agent. Their owner has left unless ``alive``."""
-
-    async def write() -> None:
-        store = SqliteStore("ukemi.db")
-        await store.open()
-        creations = [
-            Create(
-                session_id=each,
-                owner=owner,
-                facts=Facts(agent=agent, title="go on"),
-                body=encode_row([Opened(agent, 1), Said(1, "go on")]),
-            )
-            for each, agent in sessions.items()
-        ]
-        end = [] if alive else [Leave(owner=owner)]
-        await store.commit([Renew(owner=owner, lease_until_ms=FAR_MS), *creations, *end])
-        await store.close()
-
-    anyio.run(write)
 
 
 def test_every_unfinished_session_of_the_module_is_driven_to_its_end(ukemi: Ukemi) -> None:
