@@ -17,7 +17,6 @@ from ukemi.stores.liveness import owner_id
 
 Ukemi = Callable[..., Any]
 
-FAR_MS = 10**15
 BOUND_S = 20.0
 
 
